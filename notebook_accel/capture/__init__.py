@@ -1,0 +1,1 @@
+"""What a rank's own code shows (tqdm bars, display(), pyplot figures), turned into events."""

@@ -1,0 +1,86 @@
+"""What can go wrong, as one tree.
+
+    NotebookAccelError
+    ├── LaunchError          a launch that cannot start as asked (nothing was started)
+    │   └── SettingsError    an argument that makes no sense; also a ValueError
+    ├── RankError            a rank failed; the raised instance is also of the user's own exception type
+    │   └── RankDied         a rank's process ended without a Python exception (signal, os._exit)
+    └── RunTimeout           the run took longer than ``timeout=``; also a TimeoutError
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+class NotebookAccelError(Exception):
+    """Base class of every error this package raises on its own account."""
+
+
+class LaunchError(NotebookAccelError):
+    """A launch cannot start as asked; nothing was started."""
+
+
+class SettingsError(LaunchError, ValueError):
+    """An argument of the launch is not valid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One line of a rank's traceback: file, line number (from 1), function name and source text ("" if unknown)."""
+
+    file: str
+    line: int
+    function: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RankFailure:
+    """Why one rank ended.
+
+    ``step`` is the last training step the rank had begun (-1: none), ``time`` seconds since the epoch, ``consequence``
+    whether the failure only follows from another rank's (a lost connection).
+    """
+
+    rank: int
+    time: float
+    step: int
+    type_name: str
+    message: str
+    frames: tuple[Frame, ...] = ()
+    consequence: bool = False
+    hint: str = ""
+    log_tail: tuple[str, ...] = field(default=())
+
+
+class RankError(NotebookAccelError):
+    """A rank failed.
+
+    ``rank`` and ``step`` say where, ``failure`` holds the details, ``others`` the failures of other ranks and
+    ``report`` the text shown in the cell (about twenty lines at most).
+    """
+
+    rank: int = -1
+    step: int = -1
+    failure: RankFailure | None = None
+    others: tuple[RankFailure, ...] = ()
+    report: str = ""
+
+    def __str__(self) -> str:
+        return self.report or super().__str__()
+
+    def _render_traceback_(self) -> list[str]:
+        """Lines that IPython shows in place of the kernel's own traceback."""
+        return str(self).splitlines()
+
+
+class RankDied(RankError):
+    """A rank's process ended without raising a Python exception."""
+
+
+class RunTimeout(NotebookAccelError, TimeoutError):
+    """The run took longer than its ``timeout``."""
+
+    def _render_traceback_(self) -> list[str]:
+        return str(self).splitlines()

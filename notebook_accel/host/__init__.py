@@ -1,0 +1,1 @@
+"""Facts about the machine and the front end; loads no device driver."""
