@@ -30,6 +30,7 @@ ALLOWED_VARIABLES = (
     r"PYTEST_CURRENT_TEST",
     r"CUDA_MODULE_LOADING",  # set by torch when it looks at a GPU
     r"KMP_.*",  # set by OpenMP when torch is imported
+    r"PYDEVD_USE_FRAME_EVAL",  # set by ipykernel when it is imported
 )
 PATIENCE = 5.0  # seconds a thread or process may take to finish what it was told to finish
 

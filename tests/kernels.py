@@ -175,8 +175,8 @@ class Kernel:
     def _read(self) -> None:
         with contextlib.suppress(queue.Empty):
             self._deliver(self.client.get_iopub_msg(timeout=0.1))
-        while self.client.shell_channel.msg_ready():
-            reply = self.client.get_shell_msg(timeout=1)
+        with contextlib.suppress(queue.Empty):
+            reply = self.client.get_shell_msg(timeout=0)
             cell = self._cells.get(reply["parent_header"].get("msg_id"))
             if cell and reply["header"]["msg_type"] == "execute_reply":
                 cell.replied = True
