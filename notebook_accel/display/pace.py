@@ -1,0 +1,32 @@
+"""How often something may be drawn."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+SHARE = 15.0
+
+
+class Pace:
+    """Lets a drawing happen at most once in ``period`` seconds, and less often when drawing itself is slow."""
+
+    __slots__ = ("_clock", "_next", "_period")
+
+    def __init__(self, period: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._period = period
+        self._clock = clock
+        self._next = float("-inf")
+
+    def due(self) -> bool:
+        """Whether it is time to draw."""
+        return self._clock() >= self._next
+
+    def run(self, draw: Callable[[], None]) -> None:
+        """Draw now; the next time is due so that drawing takes a small share of the time."""
+        start = self._clock()
+        try:
+            draw()
+        finally:
+            end = self._clock()
+            self._next = start + max(self._period, SHARE * (end - start))

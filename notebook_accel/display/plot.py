@@ -1,0 +1,28 @@
+"""The plot of every logged metric; matplotlib is loaded with the first one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..progress.history import History
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LIVE_DPI, FINAL_DPI = 110, 144
+
+
+def make_figure(history: History, *, transparent: bool = True) -> Figure:
+    """A matplotlib figure of all metrics, not registered with pyplot."""
+    from .figure import draw
+
+    return draw(history, transparent=transparent)
+
+
+def render_figure(history: History, *, dpi: int = FINAL_DPI) -> bytes | None:
+    """The figure as PNG with a transparent ground; None when no number was logged."""
+    if not len(history):
+        return None
+    from .figure import draw, to_png
+
+    return to_png(draw(history), dpi)

@@ -1,0 +1,173 @@
+"""The table of rank bars as words and fractions, for every view."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+from typing import Literal
+
+from ..progress.model import RunModel
+from ..progress.rank import RankState
+from . import words
+
+RowTone = Literal["busy", "quiet", "warn", "bad"]
+
+SHOWN_RANKS = 8
+SILENT = 8.0
+STUCK = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One rank as it is shown; ``fraction`` is the filled part of its bar (None: no length known)."""
+
+    rank: int
+    tone: RowTone
+    doing: str
+    fraction: float | None
+    count: str
+    rate: str
+    left: str
+    metric: str
+    memory: str
+    around: str = ""
+    moving: bool = False
+    speed: float = 0.0
+    position: float = 0.0
+    role: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The rows to show at once, the title of the metric column, and all rows when that is more (else empty)."""
+
+    metric: str
+    rows: list[Row]
+    all_rows: list[Row]
+
+
+def make_table(model: RunModel) -> Table:
+    """The table for the present state of the run."""
+    metric = headline(model)
+    newest = max((rank.moved for rank in model.ranks.values()), default=0.0)
+    rows = [make_row(model, rank, metric, newest) for rank in list(model.ranks.values())]
+    if len(rows) <= SHOWN_RANKS:
+        return Table(metric, rows, [])
+    return Table(metric, pick(rows), rows)
+
+
+def headline(model: RunModel) -> str:
+    """Name of the metric worth a column: a loss if there is one, else the first that was logged."""
+    names = list(model.history)
+    losses = [name for name in names if "loss" in name.lower()]
+    for name in ("loss", "train_loss", "train/loss"):
+        if name in losses:
+            return name
+    return next(iter(losses or names), "")
+
+
+def make_row(model: RunModel, rank: RankState, metric: str, newest: float) -> Row:
+    """The row of one rank; ``newest`` is when any rank last moved."""
+    tone, doing = _doing(model, rank, newest)
+    live = rank.active and not model.over
+    now = model.now if live else None
+    bar = rank.bar
+    speed = bar.meter.rate(now) if bar else rank.steps.rate(now)
+    left = bar.remaining(now) if bar and live else None
+    shown = rank.metrics.get(metric)
+    return Row(
+        rank=rank.rank,
+        tone=tone,
+        doing=doing,
+        fraction=bar.fraction if bar else (1.0 if rank.phase == "finished" else None),
+        count=_count(rank),
+        rate=words.rate(speed, bar.unit if bar else "it"),
+        left=words.clock(left) if left is not None else "",
+        metric=words.value(shown) if shown is not None else "",
+        memory=words.memory(rank.memory, rank.memory_total),
+        around=_around(rank),
+        moving=live and rank.phase == "running",
+        speed=speed or 0.0,
+        position=_position(rank),
+    )
+
+
+def _doing(model: RunModel, rank: RankState, newest: float) -> tuple[RowTone, str]:
+    if rank.phase == "failed":
+        return "bad", f"failed: {rank.failure.type_name}" if rank.failure else "failed"
+    if rank.phase == "finished":
+        return "quiet", "finished"
+    if rank.phase == "interrupted":
+        return "warn", f"stopped{_at_step(rank)}"
+    if model.over:
+        return "warn", f"ended{_at_step(rank)}"
+    silence = model.now - rank.news
+    if silence >= SILENT and rank.phase != "waiting":
+        return "warn", f"no news for {words.span(silence)}"
+    if rank.phase == "waiting":
+        return "quiet", f"starting, {words.span(model.elapsed)}" if model.elapsed >= 2 else "starting"
+    if rank.phase == "halted":
+        return "quiet", f"waits to stop{_at_step(rank)}"
+    if rank.text:
+        return "busy", f"{rank.text}, {words.span(max(0.0, model.now - rank.text_since))}"
+    stood = model.now - rank.moved
+    if stood >= STUCK and newest - rank.moved >= STUCK / 2:
+        return "warn", f"not moving for {words.span(stood)}"
+    bar = rank.bar
+    return "busy", (bar.description.strip(" :") if bar else "") or "running"
+
+
+def _at_step(rank: RankState) -> str:
+    return f" at step {rank.step}" if rank.step >= 0 else ""
+
+
+def _count(rank: RankState) -> str:
+    bar = rank.bar
+    if bar is None:
+        return f"step {rank.step}" if rank.step >= 0 else ""
+    n = words.amount(bar.n, bar.unit)
+    return f"{n}/{words.amount(bar.total, bar.unit)}" if bar.total else n
+
+
+def _around(rank: RankState) -> str:
+    """Outer bars in short, and what the newest bar says of itself."""
+    outer = [
+        f"{bar.description.strip(' :')} {words.amount(bar.n, bar.unit)}"
+        + (f"/{words.amount(bar.total, bar.unit)}" if bar.total else "")
+        for bar in rank.outer_bars
+    ]
+    postfix = [rank.bar.postfix.strip(" ,")] if rank.bar and rank.bar.postfix else []
+    return " · ".join(part.strip() for part in [*outer, *postfix] if part.strip())
+
+
+def _position(rank: RankState) -> float:
+    return float(rank.step) if rank.step >= 0 else (rank.bar.n if rank.bar else 0.0)
+
+
+def pick(rows: list[Row], shown: int = SHOWN_RANKS) -> list[Row]:
+    """Of many ranks: those in trouble, then the slowest, the median and the fastest, in order of rank."""
+    chosen: dict[int, str] = {row.rank: "" for row in rows if row.tone == "bad"}
+    chosen |= {row.rank: "" for row in rows if row.tone == "warn"}
+    chosen = dict(list(chosen.items())[: shown - 3])
+    ranked = sorted(rows, key=lambda row: (row.position, row.speed))
+    ends = (("slowest", 0), ("median", len(ranked) // 2), ("fastest", -1))
+    moving = ranked[0].position < ranked[-1].position or ranked[0].speed < 0.9 * ranked[-1].speed
+    for role, index in ends:
+        chosen[ranked[index].rank] = chosen.get(ranked[index].rank) or (role if moving else "")
+    chosen |= {rank: "" for rank in _outliers(rows) if rank not in chosen and len(chosen) < shown}
+    for row in rows:
+        if len(chosen) < min(shown, 4):
+            chosen.setdefault(row.rank, "")
+    return [_with_role(row, chosen[row.rank]) for row in rows if row.rank in chosen]
+
+
+def _outliers(rows: list[Row]) -> list[int]:
+    speeds = [row.speed for row in rows if row.speed > 0]
+    if len(speeds) < 3:
+        return []
+    middle = statistics.median(speeds)
+    return [row.rank for row in rows if row.speed > 0 and abs(row.speed - middle) > 0.25 * middle]
+
+
+def _with_role(row: Row, role: str) -> Row:
+    return Row(**{**{name: getattr(row, name) for name in Row.__slots__}, "role": role})

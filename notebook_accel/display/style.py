@@ -1,0 +1,77 @@
+"""The look: one scoped style sheet that holds on light and dark pages, and in exports without any theme."""
+
+from __future__ import annotations
+
+PREFIX = "nbacc"
+
+# Text takes the page's own colour; greys are see-through, so that they work on any ground.
+CSS = """
+.nbacc{--nbacc-blue:#2f7fc1;--nbacc-green:#2c9a67;--nbacc-red:#d6453d;--nbacc-amber:#c98500;
+ --nbacc-line:rgba(128,128,128,.28);--nbacc-fill:rgba(128,128,128,.13);
+ color:var(--jp-ui-font-color1,inherit);
+ font:13px/1.45 var(--jp-ui-font-family,system-ui,-apple-system,"Segoe UI",Roboto,sans-serif);
+ font-variant-numeric:tabular-nums;max-width:1080px;margin:2px 0}
+.nbacc *{box-sizing:border-box}
+.nbacc-head{display:flex;flex-wrap:wrap;align-items:baseline;gap:2px 14px;padding:3px 0 5px}
+.nbacc-head b{font-weight:600}
+.nbacc-dot{display:inline-block;width:9px;height:9px;border-radius:50%;margin-right:7px;background:var(--nbacc-blue)}
+.nbacc-finished .nbacc-dot{background:var(--nbacc-green)}
+.nbacc-failed .nbacc-dot{background:var(--nbacc-red)}
+.nbacc-stopped .nbacc-dot,.nbacc-stopping .nbacc-dot{background:var(--nbacc-amber)}
+.nbacc-starting .nbacc-dot{background:rgba(128,128,128,.6)}
+.nbacc-failed .nbacc-state{color:var(--nbacc-red)}
+.nbacc-stopped .nbacc-state,.nbacc-stopping .nbacc-state{color:var(--nbacc-amber)}
+.nbacc-dim{opacity:.66}
+.nbacc-time{margin-left:auto;white-space:nowrap}
+.nbacc-note{font-size:12px;opacity:.75;padding:0 0 3px}
+.nbacc table.nbacc-table{border-collapse:collapse;border-spacing:0;width:100%;margin:2px 0 6px;border:0;
+ table-layout:auto;font-size:13px;color:inherit;background:none}
+.nbacc .nbacc-table tr,.nbacc .nbacc-table tr:nth-child(even),.nbacc .nbacc-table tr:hover{background:none}
+.nbacc .nbacc-table th,.nbacc .nbacc-table td{border:0;padding:2px 0 2px 14px;text-align:right;white-space:nowrap;
+ vertical-align:middle;max-width:none;background:none;color:inherit;line-height:1.45}
+.nbacc .nbacc-table th{font-weight:400;font-size:11.5px;opacity:.6;padding-bottom:3px;
+ border-bottom:1px solid var(--nbacc-line)}
+.nbacc .nbacc-table tbody tr:first-child td{padding-top:5px}
+.nbacc .nbacc-table td.nbacc-rank,.nbacc .nbacc-table th.nbacc-rank{text-align:right;padding-left:2px;width:1%}
+.nbacc .nbacc-table td.nbacc-doing,.nbacc .nbacc-table th.nbacc-doing{text-align:left;max-width:280px;overflow:hidden;
+ text-overflow:ellipsis}
+.nbacc .nbacc-table td.nbacc-barcell,.nbacc .nbacc-table th.nbacc-barcell{text-align:left;width:34%;min-width:90px}
+.nbacc-bar{height:8px;border-radius:4px;background:var(--nbacc-fill);overflow:hidden}
+.nbacc-bar i{display:block;height:100%;border-radius:4px;background:var(--nbacc-blue)}
+.nbacc-quiet .nbacc-bar i{background:var(--nbacc-green)}
+.nbacc-warn .nbacc-bar i{background:var(--nbacc-amber)}
+.nbacc-bad .nbacc-bar i{background:var(--nbacc-red)}
+.nbacc-bar i.nbacc-open{width:100%;
+ background:repeating-linear-gradient(115deg,var(--nbacc-blue) 0 6px,transparent 6px 12px);
+ opacity:.45}
+.nbacc-warn .nbacc-doing span{color:var(--nbacc-amber)}
+.nbacc-bad .nbacc-doing span{color:var(--nbacc-red)}
+.nbacc-around{font-size:11.5px;opacity:.62;margin-left:8px}
+.nbacc-role{font-size:11px;opacity:.62;margin-left:8px;padding:0 5px;
+ border:1px solid var(--nbacc-line);border-radius:7px}
+.nbacc-plot img{display:block;width:100%;max-width:1080px;height:auto;background:none}
+.nbacc details{margin:3px 0}
+.nbacc summary{cursor:pointer;font-size:12px;opacity:.75;user-select:none}
+.nbacc-log{max-height:230px;overflow:auto;display:flex;flex-direction:column-reverse;
+ border-top:1px solid var(--nbacc-line);
+ margin-top:4px;padding-top:4px}
+.nbacc pre.nbacc-lines{margin:0;padding:0;border:0;background:none;color:inherit;
+ white-space:pre-wrap;overflow-wrap:anywhere;
+ font:12px/1.5 var(--jp-code-font-family,ui-monospace,SFMono-Regular,Menlo,Consolas,monospace)}
+.nbacc-l{display:grid;grid-template-columns:3.6em minmax(0,1fr)}
+.nbacc-who{font-size:11px;opacity:.6;user-select:none}
+.nbacc-lwarning{color:var(--nbacc-amber)}
+.nbacc-lerror{color:var(--nbacc-red)}
+.nbacc-lnote{opacity:.6;font-style:italic}
+.nbacc-error{border-left:3px solid var(--nbacc-red);background:rgba(214,69,61,.07);border-radius:0 4px 4px 0;
+ padding:7px 12px;margin:3px 0 8px}
+.nbacc-error .nbacc-what{color:var(--nbacc-red);font-weight:600}
+.nbacc-error pre{margin:5px 0 2px;padding:0;border:0;background:none;color:inherit;white-space:pre-wrap;
+ overflow-wrap:anywhere;font:12px/1.5 var(--jp-code-font-family,ui-monospace,SFMono-Regular,Menlo,Consolas,monospace)}
+.nbacc-where{opacity:.6}
+.nbacc-shown{margin:6px 0;display:grid;grid-template-columns:3.6em minmax(0,1fr)}
+.nbacc-shown img{max-width:100%;height:auto}
+.nbacc-shown pre{margin:0;background:none;color:inherit;white-space:pre-wrap}
+"""
+
+STYLE = f"<style>{' '.join(CSS.split(chr(10)))}</style>"

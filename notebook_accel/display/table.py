@@ -1,0 +1,48 @@
+"""The table of rank bars as HTML."""
+
+from __future__ import annotations
+
+from .rows import Row, Table
+from .words import esc
+
+
+def table_html(table: Table, rows: list[Row] | None = None) -> str:
+    """One table for all given rows (by default those shown at once); columns without a value are left out."""
+    rows = table.rows if rows is None else rows
+    if not rows:
+        return ""
+    titles = {"count": "", "rate": "rate", "left": "left", "metric": table.metric, "memory": "memory"}
+    used = [(name, title) for name, title in titles.items() if any(getattr(row, name) for row in rows)]
+    head = "".join(f"<th>{esc(title)}</th>" for _, title in used)
+    body = "".join(_row(row, [name for name, _ in used]) for row in rows)
+    return (
+        '<table class="nbacc-table"><thead><tr><th class="nbacc-rank">rank</th><th class="nbacc-doing"></th>'
+        f'<th class="nbacc-barcell"></th>{head}</tr></thead><tbody>{body}</tbody></table>'
+    )
+
+
+def _row(row: Row, columns: list[str]) -> str:
+    role = f'<span class="nbacc-role">{esc(row.role)}</span>' if row.role else ""
+    around = f'<span class="nbacc-around">{esc(row.around)}</span>' if row.around else ""
+    cells = "".join(f"<td>{esc(getattr(row, name))}</td>" for name in columns)
+    hint = esc(f"{row.doing}  {row.around}".strip())
+    return (
+        f'<tr class="nbacc-{row.tone}"><td class="nbacc-rank">{row.rank}</td>'
+        f'<td class="nbacc-doing" title="{hint}"><span>{esc(row.doing)}</span>{role}{around}</td>'
+        f'<td class="nbacc-barcell">{_bar(row)}</td>{cells}</tr>'
+    )
+
+
+def _bar(row: Row) -> str:
+    if row.fraction is not None:
+        fill = f'<i style="width:{100 * row.fraction:.1f}%"></i>'
+    else:
+        fill = '<i class="nbacc-open"></i>' if row.moving else ""
+    return f'<div class="nbacc-bar">{fill}</div>'
+
+
+def more_html(table: Table) -> str:
+    """All ranks one click away ("" when all are shown already)."""
+    if not table.all_rows:
+        return ""
+    return f"<details><summary>all {len(table.all_rows)} ranks</summary>{table_html(table, table.all_rows)}</details>"
