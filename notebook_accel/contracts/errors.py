@@ -1,11 +1,11 @@
 """What can go wrong, as one tree.
 
-    NotebookAccelError
-    ├── LaunchError          a launch that cannot start as asked (nothing was started)
-    │   └── SettingsError    an argument that makes no sense; also a ValueError
-    ├── RankError            a rank failed; the raised instance is also of the user's own exception type
-    │   └── RankDied         a rank's process ended without a Python exception (signal, os._exit)
-    └── RunTimeout           the run took longer than ``timeout=``; also a TimeoutError
+NotebookAccelError
+├── LaunchError          a launch that cannot start as asked (nothing was started)
+│   └── SettingsError    an argument that makes no sense; also a ValueError
+├── RankError            a rank failed; the raised instance is also of the user's own exception type
+│   └── RankDied         a rank's process ended without a Python exception (signal, os._exit)
+└── RunTimeout           the run took longer than ``timeout=``; also a TimeoutError
 """
 
 from __future__ import annotations

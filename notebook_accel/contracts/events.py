@@ -70,7 +70,7 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """New text of a rank's log file (not in events.jsonl: the log file has it); ``skipped`` bytes were left out before it."""
+    """New text of a rank's log file; ``skipped`` bytes were left out before it. Not in events.jsonl: the file has it."""
 
     rank: int
     time: float
@@ -110,13 +110,17 @@ class Halted:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A rank's function returned; ``result`` names the file in the run directory ("": it returned None)."""
+    """A rank's function returned; ``result`` names the file in the run directory ("": it returned None).
+
+    ``note`` is a sentence about what could not be sent back, ``loaded`` names slow modules that the rank had to load.
+    """
 
     rank: int
     time: float
     result: str = ""
     note: str = ""
     interrupted: bool = False
+    loaded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +171,8 @@ def decode(line: bytes | str) -> Event:
     try:
         body = json.loads(line)
         cls = _TYPES[body.pop("event")]
+        if cls is Finished:
+            body["loaded"] = tuple(body.get("loaded", ()))
         if cls is Failed:
             body["failure"] = _failure(body["failure"])
         event: Event = cls(**body)

@@ -70,7 +70,7 @@ class Reporter(Protocol):
         """Say in a few words what the rank is doing ("compiling (first step)"); "" for nothing special."""
 
     def display(self, data: Mapping[str, str], display_id: str | None = None) -> None:
-        """Show a MIME bundle (binary values base64-encoded) under the rank's log; a known ``display_id`` is replaced."""
+        """Show a MIME bundle (binary values base64-encoded) with the rank's log; a known ``display_id`` is replaced."""
 
 
 class NullReporter:

@@ -82,5 +82,7 @@ def _port(value: object) -> int:
     except (TypeError, ValueError):
         port = -1
     if not 0 <= port <= 65535:
-        raise SettingsError(f"use_port is a port number from 0 to 65535 (0 or None: any free one); you passed {value!r}.")
+        raise SettingsError(
+            f"use_port is a port number from 0 to 65535 (0 or None: any free one); you passed {value!r}."
+        )
     return port

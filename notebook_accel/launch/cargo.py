@@ -1,0 +1,92 @@
+"""A call of the training function as bytes, for ranks that are not forked from the kernel."""
+
+from __future__ import annotations
+
+import pickle
+import random
+import sys
+from dataclasses import dataclass, field
+from typing import Any
+
+import cloudpickle
+
+from ..contracts.errors import LaunchError
+from .injection import Call
+
+
+@dataclass(frozen=True, slots=True)
+class Cargo:
+    """A pickled call, and the kernel's random state, so that a fresh process draws the numbers a forked one would."""
+
+    data: bytes
+    random_state: dict[str, Any] = field(default_factory=dict)
+
+    def open(self) -> Call:
+        """The call, in the rank."""
+        call: Call = pickle.loads(self.data)
+        _set_random_state(self.random_state)
+        return call
+
+
+def pack(call: Call) -> Cargo:
+    """Pickle a call by value.
+
+    Raises:
+        LaunchError: something the function uses cannot be sent to another process; names it.
+    """
+    try:
+        return Cargo(cloudpickle.dumps(call), _random_state())
+    except Exception as error:
+        raise LaunchError(_explain(call, error)) from error
+
+
+def _explain(call: Call, error: Exception) -> str:
+    name = getattr(call.function, "__name__", repr(call.function))
+    culprits = ", ".join(f"{where} ({type(value).__name__})" for where, value in _parts(call) if not _packs(value))
+    uses = f" because of {culprits}" if culprits else ""
+    return (
+        f"{name} cannot be sent to a fresh process{uses}: {error}. Make it inside {name} instead of outside, "
+        "or use start_method='fork' if this kernel can still be forked."
+    )
+
+
+def _parts(call: Call) -> list[tuple[str, Any]]:
+    """What the call carries, by name: arguments, closure variables and the globals its code mentions."""
+    parts: list[tuple[str, Any]] = [(f"argument {i}", value) for i, value in enumerate(call.args)]
+    parts += [(f"argument {key!r}", value) for key, value in call.kwargs.items()]
+    code = getattr(call.function, "__code__", None)
+    if code is not None:
+        cells = getattr(call.function, "__closure__", None) or ()
+        parts += [
+            (f"the variable {name!r}", cell.cell_contents) for name, cell in zip(code.co_freevars, cells, strict=True)
+        ]
+        scope = call.function.__globals__
+        parts += [(f"the variable {name!r}", scope[name]) for name in code.co_names if name in scope]
+    return parts
+
+
+def _packs(value: Any) -> bool:
+    try:
+        cloudpickle.dumps(value)
+    except Exception:
+        return False
+    return True
+
+
+def _random_state() -> dict[str, Any]:
+    state: dict[str, Any] = {"random": random.getstate()}
+    if "numpy" in sys.modules:
+        state["numpy"] = sys.modules["numpy"].random.get_state()
+    if "torch" in sys.modules:
+        state["torch"] = sys.modules["torch"].get_rng_state().numpy().tobytes()
+    return state
+
+
+def _set_random_state(state: dict[str, Any]) -> None:
+    random.setstate(state["random"])
+    if "numpy" in state:
+        sys.modules["numpy"].random.set_state(state["numpy"])
+    if "torch" in state:
+        import torch
+
+        torch.set_rng_state(torch.frombuffer(bytearray(state["torch"]), dtype=torch.uint8))

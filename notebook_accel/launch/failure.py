@@ -1,0 +1,232 @@
+"""Makes one clear error of whatever went wrong in the ranks."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import signal
+import sys
+import sysconfig
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+from ..contracts.errors import Frame, RankDied, RankError, RankFailure
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
+_MOST_FRAMES = 6
+_CONSEQUENCES = (
+    "connection closed by peer",
+    "connection reset by peer",
+    "broken pipe",
+    "connection refused",
+    "socket is not connected",
+    "read error",
+    "remote process exited",
+    "nccl communicator was aborted",
+)
+
+
+# In the rank.
+
+
+def describe_exception(error: BaseException, *, rank: int, at: float, step: int) -> RankFailure:
+    """Put an exception into words and numbers; never raises, whatever the exception does."""
+    message = _text_of(error)
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return RankFailure(
+        rank=rank,
+        time=at,
+        step=step,
+        type_name=type(error).__name__,
+        message=message,
+        frames=user_frames(error),
+        consequence=is_consequence(message),
+        hint=f"It was raised from {type(cause).__name__}: {_text_of(cause)}" if cause is not None else "",
+    )
+
+
+def is_consequence(message: str) -> bool:
+    """Whether an error only says that another rank has gone."""
+    low = message.lower()
+    return any(phrase in low for phrase in _CONSEQUENCES)
+
+
+def user_frames(error: BaseException) -> tuple[Frame, ...]:
+    """The frames of the user's own code, outermost first, and the place where a library raised, if one did."""
+    summary = traceback.extract_tb(error.__traceback__)
+    frames = [Frame(f.filename, f.lineno or 0, f.name, f.line or "") for f in summary]
+    frames = [f for f in frames if not f.file.startswith(_PACKAGE)]
+    own = [f for f in frames if not _in_library(f.file)]
+    if len(own) > _MOST_FRAMES:
+        own = [*own[:2], *own[-(_MOST_FRAMES - 2) :]]
+    last = frames[-1:] if frames and frames[-1] not in own else []
+    return tuple(own + last)
+
+
+def _in_library(path: str) -> bool:
+    return "site-packages" in path or "dist-packages" in path or path.startswith((_STDLIB, "<frozen"))
+
+
+def _text_of(error: BaseException | None) -> str:
+    try:
+        return str(error)[:4000]
+    except Exception as broken:
+        return f"(its text cannot be had: {type(broken).__name__})"
+
+
+# In the kernel.
+
+
+def describe_death(rank: int, exit_code: int | None, *, at: float, step: int, log_tail: tuple[str, ...]) -> RankFailure:
+    """Say what a rank died of when it could not say so itself.
+
+    Args:
+        exit_code: as ``multiprocessing.Process.exitcode``: the negative signal number for a death by signal.
+    """
+    if exit_code is not None and exit_code < 0:
+        name = signal.Signals(-exit_code).name
+        message, hint = f"the process was ended by {name}", _signal_hint(-exit_code)
+    else:
+        message = f"the process ended with exit code {exit_code} before its function returned"
+        hint = "Something called os._exit, or a library ended the process."
+    return RankFailure(rank, at, step, "RankDied", message, hint=hint, log_tail=log_tail)
+
+
+def _signal_hint(number: int) -> str:
+    if number == signal.SIGKILL:
+        return f"Most often the machine ran out of memory ({_memory()}). Use smaller batches or fewer ranks."
+    if number == signal.SIGBUS:
+        return "Most often /dev/shm is full. Use num_workers=0 in the DataLoader, or a larger /dev/shm."
+    if number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGILL, signal.SIGFPE):
+        return "A native library crashed; its last words are below."
+    return ""
+
+
+def _memory() -> str:
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            facts = {name: int(rest.split()[0]) for name, rest in (line.split(":", 1) for line in file)}
+    except (OSError, ValueError):
+        return "its memory is not known"
+    return f"{facts['MemAvailable'] / 2**20:.1f} of {facts['MemTotal'] / 2**20:.1f} GB are free now"
+
+
+def make_error(
+    failures: Sequence[RankFailure], original: BaseException | None, *, size: int, log_path: str
+) -> RankError:
+    """One exception for a failed run: of the user's own type where that can be, and a ``RankError`` always.
+
+    Args:
+        failures: every rank's failure; the first in time that is no mere consequence is the cause.
+        original: the exception of that first failure, rebuilt in the kernel (None: it could not be).
+    """
+    first = first_failure(failures)
+    others = tuple(sorted((f for f in failures if f is not first), key=lambda f: f.rank))
+    error = _typed(first, original)
+    error.rank, error.step, error.failure, error.others = first.rank, first.step, first, others
+    error.report = render_report(first, others, size=size, log_path=log_path)
+    return error
+
+
+def first_failure(failures: Sequence[RankFailure]) -> RankFailure:
+    """The failure that came first in time, leaving aside those that only follow from another."""
+    return min(failures, key=lambda f: (f.consequence, f.time))
+
+
+def _typed(failure: RankFailure, original: BaseException | None) -> RankError:
+    if failure.type_name == "RankDied":
+        return RankDied()
+    if not isinstance(original, Exception):
+        return RankError()
+    kind = type(original)
+    try:
+        names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+        mixed: Any = type(kind.__name__, (RankError, kind), names)
+        error: RankError = mixed.__new__(mixed)
+        error.args = original.args
+        vars(error).update(vars(original))
+    except (TypeError, AttributeError):
+        # A class that cannot be a base beside RankError (its own metaclass or memory layout).
+        error = RankError()
+        error.__cause__ = original
+        return error
+    _copy_slots(original, error)
+    return error
+
+
+def _copy_slots(source: Any, target: Any) -> None:
+    """Values that built-in exceptions keep outside ``__dict__`` (errno of OSError, name of ImportError, ...)."""
+    for cls in type(source).__mro__:
+        for name, member in vars(cls).items():
+            if type(member).__name__ in ("member_descriptor", "getset_descriptor") and not name.startswith("__"):
+                try:
+                    setattr(target, name, getattr(source, name))
+                except (AttributeError, TypeError):
+                    continue
+
+
+def render_report(first: RankFailure, others: Sequence[RankFailure], *, size: int, log_path: str) -> str:
+    """The text in the cell: what, where, the user's own lines, the other ranks in a line each."""
+    head = f"{first.type_name}: {first.message}" if first.message else first.type_name
+    lines = [*_cut(head.splitlines(), 6), "", _where(first, size), ""]
+    for frame in first.frames:
+        lines += [f"  {place_name(frame.file)}, line {frame.line}, in {frame.function}"]
+        source = (frame.source or linecache.getline(frame.file, frame.line)).strip()
+        lines += [f"      {source}"] if source else []
+    lines += [first.hint] if first.hint else []
+    lines += [f"  | {line}" for line in first.log_tail]
+    lines += [f"  {line}" for line in _other_lines(first, others)]
+    return "\n".join([*lines, f"  whole log: {log_path}"])
+
+
+def _where(failure: RankFailure, size: int) -> str:
+    where = f"Rank {failure.rank} of {size} failed" if size > 1 else "The rank failed"
+    when = f" after {failure.step} training steps" if failure.step > 0 else ""
+    rest = "; the other ranks were stopped." if size > 1 else "."
+    return where + when + rest
+
+
+def _other_lines(first: RankFailure, others: Sequence[RankFailure]) -> list[str]:
+    same = [f.rank for f in others if (f.type_name, f.message) == (first.type_name, first.message)]
+    lines = [f"rank{'s' if len(same) > 1 else ''} {', '.join(map(str, same))}: the same error"] if same else []
+    for failure in others:
+        if failure.rank in same:
+            continue
+        text = (failure.message.splitlines() or [""])[0][:100]
+        lines.append(
+            f"rank {failure.rank}: {'lost its connection' if failure.consequence else f'{failure.type_name}: {text}'}"
+        )
+    return _cut(lines, 5)
+
+
+def _cut(lines: list[str], most: int) -> list[str]:
+    return lines if len(lines) <= most else [*lines[: most - 1], f"… {len(lines) - most + 1} more"]
+
+
+def place_name(path: str) -> str:
+    """A file as the user knows it: "Cell In[3]" for a notebook cell, a path relative to here otherwise."""
+    interactive = sys.modules.get("IPython.core.interactiveshell")
+    shell = interactive.InteractiveShell._instance if interactive else None
+    if shell is not None:
+        number = _cell_number(shell, path)
+        if number is not None:
+            return f"Cell In[{number}]"
+    relative = os.path.relpath(path) if os.path.isabs(path) else path
+    return path if relative.startswith("..") else relative
+
+
+def _cell_number(shell: Any, path: str) -> int | None:
+    """The execution count of the cell whose code was compiled under this file name, newest first."""
+    known = getattr(shell.compile, "_filename_map", {}).get(path)
+    if known is not None:
+        return int(known)
+    history = shell.history_manager
+    if history is None:
+        return None
+    for number in range(len(history.input_hist_raw) - 1, 0, -1):
+        raw, parsed = history.input_hist_raw[number], history.input_hist_parsed[number]
+        if shell.compile.get_code_name(raw, parsed, number) == path:
+            return number
+    return None

@@ -1,0 +1,113 @@
+"""The processes of the ranks: how they are started, and how they are ended with everything they started."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing import forkserver
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from ..contracts.plan import StartMethod
+from .worker import RankJob, run_rank
+
+_PRELOAD = ["notebook_accel.launch.template"]
+
+
+class Rank:
+    """One rank's process, as the supervisor sees it."""
+
+    def __init__(self, job: RankJob, process: BaseProcess) -> None:
+        self.number = job.context.world.rank
+        self.log_path = job.log_path
+        self._process = process
+        self.step = 0
+        self.said_hello = False
+        self.delivered = False
+        self.gone = False
+
+    @property
+    def sentinel(self) -> int:
+        """A descriptor that becomes readable when the process has ended."""
+        return self._process.sentinel
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it lives; negative: the signal that ended it."""
+        return self._process.exitcode
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid or 0
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the rank alone."""
+        if not self.gone:
+            _quietly(os.kill, self.pid, number)
+
+    def signal_tree(self, number: int) -> None:
+        """Send a signal to the rank and all it started (it leads a process group of its own)."""
+        if not self.gone:
+            _quietly(os.killpg, self.pid, number)
+            _quietly(os.kill, self.pid, number)
+
+    def reap(self) -> None:
+        """Take note that the process has ended, and end what it left behind."""
+        self._process.join()
+        _quietly(os.killpg, self.pid, signal.SIGKILL)
+        self.gone = True
+        self.exit_code_at_end = self._process.exitcode
+        self._process.close()
+
+
+def _quietly(function: object, pid: int, number: int) -> None:
+    try:
+        function(pid, number)  # type: ignore[operator]
+    except (ProcessLookupError, PermissionError):
+        return
+
+
+def start_ranks(jobs: Sequence[RankJob], method: StartMethod) -> Iterator[Rank]:
+    """Start one process per job; yields each as soon as it exists, so that none is lost if a later one fails."""
+    name = {"fork": "fork", "template": "forkserver", "spawn": "spawn"}[method]
+    context: Any = multiprocessing.get_context(name)
+    if method == "template":
+        context.set_forkserver_preload(_PRELOAD)
+    for job in jobs:
+        # Daemonic for the kernel, which must not wait for ranks when it exits; run_rank makes itself an ordinary one.
+        process = context.Process(target=run_rank, args=(job,), name=f"rank {job.context.world.rank}", daemon=True)
+        with _no_main_module() if method != "fork" else _fork_knowingly():
+            process.start()
+        yield Rank(job, process)
+
+
+@contextmanager
+def _fork_knowingly() -> Iterator[None]:
+    """Python warns of forking with threads alive; what makes that safe here is checked before and done in the rank."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=DeprecationWarning, message=".*fork.*")
+        yield
+
+
+@contextmanager
+def _no_main_module() -> Iterator[None]:
+    """Keep multiprocessing from running the user's script again: its functions travel by value."""
+    main = sys.modules["__main__"]
+    hidden: dict[str, Any] = {name: vars(main).pop(name) for name in ("__file__", "__spec__") if name in vars(main)}
+    vars(main)["__spec__"] = None
+    try:
+        yield
+    finally:
+        vars(main).update(hidden)
+
+
+def template_is_warm() -> bool:
+    """Whether the clean template process is already there."""
+    server: Any = forkserver._forkserver
+    return server._forkserver_pid is not None

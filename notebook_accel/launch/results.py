@@ -1,0 +1,123 @@
+"""What a rank gives back, through a file: values of any size, exceptions with their type.
+
+Written and read with torch's own serialisation, so tensors keep sharing storage and always arrive on the CPU. Plain
+pickle comes first because it names classes: an instance of a class from the notebook is then of that very class in
+the kernel. cloudpickle carries what has no name there.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from typing import Any, NoReturn
+
+import cloudpickle
+
+
+class Unreturnable:
+    """Stands for a value that a rank returned but that cannot be sent back; ``reason`` says why."""
+
+    def __init__(self, text: str, reason: str) -> None:
+        self.text, self.reason = text, reason
+
+    def __repr__(self) -> str:
+        return f"<not sent back: {self.text} ({self.reason})>"
+
+
+def save_result(value: Any, path: str) -> str:
+    """Write what a rank returned.
+
+    Returns:
+        "" or, when the value (or a part of a dict, list or tuple) could not be written, a sentence about it.
+    """
+    try:
+        _save(value, path)
+    except _UNPICKLABLE as error:
+        kept, note = _replace_unreturnable(value, error)
+        _save(kept, path)
+        return note
+    return ""
+
+
+def load_result(path: str) -> Any:
+    """Read what a rank returned; tensors on the CPU, mapped rather than read. The file can be removed afterwards."""
+    import torch
+
+    # weights_only=False: this user's own process wrote the file, in a folder that only this user can write to.
+    return torch.load(path, map_location="cpu", mmap=True, weights_only=False)
+
+
+_UNPICKLABLE = (pickle.PicklingError, TypeError, AttributeError, RuntimeError, ValueError, RecursionError)
+
+
+def _save(value: Any, path: str) -> None:
+    import torch
+
+    part = path + ".part"
+    try:
+        torch.save(value, part)
+    except _UNPICKLABLE:
+        torch.save(value, part, pickle_module=cloudpickle)
+    os.replace(part, path)
+
+
+def _picklable(value: Any) -> bool:
+    try:
+        cloudpickle.dumps(value)
+    except _UNPICKLABLE:
+        return False
+    return True
+
+
+def _replace_unreturnable(value: Any, error: Exception) -> tuple[Any, str]:
+    """The value with its unpicklable parts (of a dict, list or tuple) replaced, and a sentence naming them."""
+    reason = f"{type(error).__name__}: {error}".splitlines()[0]
+    if isinstance(value, dict) and type(value) is dict:
+        bad = [key for key, item in value.items() if not _picklable(item)]
+        kept: Any = {k: Unreturnable(_short(v), reason) if k in bad else v for k, v in value.items()}
+        where = ", ".join(repr(key) for key in bad)
+    elif type(value) in (list, tuple):
+        bad = [i for i, item in enumerate(value) if not _picklable(item)]
+        kept = type(value)(Unreturnable(_short(v), reason) if i in bad else v for i, v in enumerate(value))
+        where = ", ".join(f"item {i}" for i in bad)
+    else:
+        bad, kept, where = [0], Unreturnable(_short(value), reason), "the value"
+    if not bad:
+        kept, where = Unreturnable(_short(value), reason), "the value"
+    return kept, f"{where} of what the function returned cannot be sent back ({reason})"
+
+
+def _short(value: Any) -> str:
+    try:
+        return repr(value)[:80]
+    except Exception:
+        return f"a {type(value).__name__}"
+
+
+def save_error(error: BaseException, path: str) -> bool:
+    """Write an exception, without its traceback; False when it cannot be pickled at all."""
+    for dump in (pickle.dumps, cloudpickle.dumps):
+        try:
+            data = dump(error)
+            pickle.loads(data)
+        except Exception:
+            continue
+        with open(path, "wb") as file:
+            file.write(data)
+        return True
+    return False
+
+
+def load_error(path: str) -> BaseException | None:
+    """Read an exception written by ``save_error``; None when it cannot be rebuilt here."""
+    try:
+        with open(path, "rb") as file:
+            error = pickle.load(file)
+    except Exception:
+        return None
+    return error if isinstance(error, BaseException) else None
+
+
+def leave_process(code: int) -> NoReturn:
+    """End this process without destructors or exit handlers (a process group's destructor can hang for ever)."""
+    os._exit(code)

@@ -1,0 +1,66 @@
+"""The folder of a run: its events, a log file per rank, what the ranks gave back. The screen is a view of it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import IO
+
+from ..contracts.events import Event, encode
+
+_KEPT = 50
+_EVENTS = "events.jsonl"
+
+
+class RunDirectory:
+    """A new folder, mode 0700, below ``parent`` (None: the user's cache, where the newest 50 are kept)."""
+
+    def __init__(self, parent: str | None = None) -> None:
+        above = Path(parent).expanduser().absolute() if parent is not None else default_parent()
+        above.mkdir(parents=True, exist_ok=True)
+        if parent is None:
+            _prune(above)
+        self.run_id = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
+        self.path = above / self.run_id
+        self.path.mkdir(mode=0o700)
+        self._events: IO[bytes] = open(self.path / _EVENTS, "ab")  # noqa: SIM115 - open as long as the run
+
+    def log_path(self, rank: int) -> str:
+        """The file with everything that a rank printed."""
+        return str(self.path / f"rank-{rank}.log")
+
+    def write_line(self, line: bytes) -> None:
+        """Append one encoded event."""
+        self._events.write(line + b"\n")
+
+    def write(self, event: Event) -> None:
+        """Append one event."""
+        self._events.write(encode(event))
+
+    def flush(self) -> None:
+        """Hand what was written to the operating system."""
+        self._events.flush()
+
+    def close(self) -> None:
+        """Close the event file."""
+        self._events.close()
+
+
+def default_parent() -> Path:
+    """Where runs are kept unless ``run_dir`` says otherwise: below the user's cache directory."""
+    if sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "notebook_accel" / "runs"
+
+
+def _prune(parent: Path) -> None:
+    """Remove the oldest runs, by name, which begins with the time of the launch."""
+    runs = sorted(path for path in parent.iterdir() if (path / _EVENTS).exists())
+    for path in runs[: -_KEPT + 1]:
+        shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,297 @@
+"""Starts the ranks of a run and stays with them to the end: reads, reaps, stops, and keeps the screen current."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..channel.address import Address
+from ..channel.reader import Reader
+from ..channel.tail import Tail, last_lines
+from ..contracts.errors import RankFailure, RunTimeout
+from ..contracts.events import Event, Failed, Finished, Halted, Heartbeat, Hello, Output
+from ..contracts.plan import LaunchPlan, StartMethod
+from ..display.display import Screen
+from ..progress.model import RunModel
+from . import preload
+from .failure import describe_death, first_failure, make_error
+from .ranks import Rank, start_ranks
+from .results import load_error, load_result
+from .run import Run
+from .rundir import RunDirectory
+from .stopping import Action, Stopping
+from .worker import RankJob
+
+_TICK_S = 0.1
+_OTHER_FAILURES_S = 0.25
+_LEAVE_S = 3.0
+_HELLO_S = 120.0
+
+MakeJobs = Callable[[str, StartMethod], Sequence[RankJob]]
+
+
+class Supervisor:
+    """Runs one world of ranks once; driven by ``run`` in the thread that may draw.
+
+    Args:
+        make_jobs: gives the jobs of all ranks for a channel's path and a start method.
+        timeout: seconds the run may take (None: as long as it likes).
+    """
+
+    def __init__(
+        self,
+        *,
+        plan: LaunchPlan,
+        make_jobs: MakeJobs,
+        run: Run,
+        model: RunModel,
+        directory: RunDirectory,
+        screen: Screen,
+        timeout: float | None = None,
+    ) -> None:
+        self._plan, self._make_jobs, self._run = plan, make_jobs, run
+        self._model, self._directory, self._screen = model, directory, screen
+        self._deadline = None if timeout is None else time.monotonic() + timeout
+        self._timeout = timeout
+        self._ranks: dict[int, Rank] = {}
+        self._tails: dict[int, Tail] = {}
+        self._failures: dict[int, RankFailure] = {}
+        self._error_files: dict[int, str] = {}
+        self._interrupted: set[int] = set()
+        self._stopping: Stopping | None = None
+        self._stop_reason = ""
+        self._stop_requests = 0
+        self._handled_requests = 0
+        self._first_failure_at: float | None = None
+        self._leave_sent_at: float | None = None
+        self._first_step: tuple[float, int] | None = None
+        self._steps_per_s = 0.0
+        self._started = time.monotonic()
+
+    def request_stop(self, reason: str) -> None:
+        """Ask for a stop, from any thread or a signal handler; the second time ends the ranks at once."""
+        self._stop_reason = self._stop_reason or reason
+        self._stop_requests += 1
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the run was stopped: asked to, or by a KeyboardInterrupt of a rank's own."""
+        return bool(self._stopping is not None or self._stop_requests or self._interrupted)
+
+    @property
+    def stop_reason(self) -> str:
+        """Who asked for the stop ("": nobody)."""
+        return self._stop_reason
+
+    def run(self) -> BaseException | None:
+        """Start the ranks and stay until the last has gone.
+
+        Returns:
+            The error the run ended with, None when it finished or was stopped.
+        """
+        address = Address()
+        self._reader = Reader(address)
+        try:
+            self._start(address.path)
+            while not all(rank.gone for rank in self._ranks.values()):
+                self._turn()
+            return self._conclude()
+        finally:
+            self._end_all()
+            self._reader.close()
+            address.close()
+
+    def _start(self, address: str) -> None:
+        method = self._plan.start_method
+        for rank in start_ranks(self._make_jobs(address, method), method):
+            self._ranks[rank.number] = rank
+            self._tails[rank.number] = Tail(rank.log_path)
+            self._reader.watch(rank.sentinel)
+
+    def _turn(self) -> None:
+        for line, event in self._reader.poll(_TICK_S):
+            self._take(line, event)
+        self._reap()
+        self._look_at_logs()
+        self._decide(time.monotonic())
+        self._directory.flush()
+        self._screen.refresh(self._model)
+        if self._screen.presses > self._handled_requests:
+            self._handled_requests = self._screen.presses
+            self.request_stop("stopped by the Stop button")
+
+    # Events.
+
+    def _take(self, line: bytes, event: Event) -> None:
+        self._directory.write_line(line)
+        rank = self._ranks.get(getattr(event, "rank", -1))
+        if rank is None:
+            return
+        match event:
+            case Hello():
+                rank.said_hello = True
+                if self._leave_sent_at is not None:
+                    self._reader.send(rank.number, "leave")
+            case Heartbeat():
+                self._measure(rank, event)
+            case Halted():
+                rank.step = event.step
+                if self._stopping is not None:
+                    self._stopping.halted(rank.number, event.step, time.monotonic())
+            case Finished():
+                self._finished(rank, event)
+            case Failed():
+                self._failed(rank, event.failure, event.error)
+                return
+        self._model.apply(event)
+
+    def _measure(self, rank: Rank, event: Heartbeat) -> None:
+        rank.step = event.step
+        if rank.number:
+            return
+        if self._first_step is None and event.step:
+            self._first_step = event.time, event.step
+        elif self._first_step is not None and event.time > self._first_step[0]:
+            self._steps_per_s = (event.step - self._first_step[1]) / (event.time - self._first_step[0])
+
+    def _finished(self, rank: Rank, event: Finished) -> None:
+        rank.delivered = True
+        preload.wanted.update(event.loaded)
+        if event.interrupted:
+            self._interrupted.add(rank.number)
+        if event.note:
+            self._model.say(f"rank {rank.number}: {event.note}")
+        if event.result:
+            path = self._directory.path / event.result
+            self._run.returns[rank.number] = load_result(str(path))
+            path.unlink()
+
+    def _failed(self, rank: Rank, failure: RankFailure, error_file: str) -> None:
+        rank.delivered = True
+        if self._stopping is not None and failure.consequence:
+            self._interrupted.add(rank.number)
+            return
+        if failure.frames:
+            # What follows in the log is the long form of what the screen is told here.
+            self._show_rest(rank.number)
+        self._failures[rank.number] = failure
+        self._error_files[rank.number] = error_file
+        self._first_failure_at = self._first_failure_at or time.monotonic()
+        self._model.apply(Failed(rank.number, failure.time, failure, error_file))
+
+    def _reap(self) -> None:
+        for rank in self._ranks.values():
+            if rank.gone or rank.exit_code is None:
+                continue
+            for line, event in self._reader.poll(0):
+                self._take(line, event)
+            self._reader.unwatch(rank.sentinel)
+            exit_code = rank.exit_code
+            rank.reap()
+            if not rank.delivered:
+                self._died(rank, exit_code)
+
+    def _died(self, rank: Rank, exit_code: int | None) -> None:
+        if self._stopping is not None or self._first_failure_at is not None:
+            self._interrupted.add(rank.number)
+            return
+        tail = last_lines(rank.log_path, 5)
+        failure = describe_death(rank.number, exit_code, at=time.time(), step=rank.step, log_tail=tail)
+        self._failed(rank, failure, "")
+
+    def _look_at_logs(self) -> None:
+        for number, tail in self._tails.items():
+            text, skipped = tail.look()
+            if text:
+                self._model.apply(Output(number, time.time(), text, skipped))
+
+    def _show_rest(self, number: int) -> None:
+        tail = self._tails.pop(number, None)
+        text, skipped = tail.rest() if tail is not None else ("", 0)
+        if text:
+            self._model.apply(Output(number, time.time(), text, skipped))
+
+    # Decisions.
+
+    def _decide(self, now: float) -> None:
+        alive = [rank for rank in self._ranks.values() if not rank.gone]
+        working = [rank.number for rank in alive if not rank.delivered]
+        if self._first_failure_at is not None and now - self._first_failure_at >= _OTHER_FAILURES_S:
+            self._end_all()
+        elif not working:
+            self._let_leave(alive, now)
+        elif self._stop_requests:
+            self._stop(working, now)
+        elif self._deadline is not None and now >= self._deadline:
+            self.request_stop(f"stopped because it took longer than timeout={self._timeout:g} s")
+        elif now - self._started > _HELLO_S and not all(rank.said_hello for rank in alive):
+            self._never_started([rank for rank in alive if not rank.said_hello])
+
+    def _let_leave(self, alive: list[Rank], now: float) -> None:
+        """All have delivered: they leave together, so that no rank loses a connection that it still uses."""
+        if self._leave_sent_at is None:
+            self._leave_sent_at = now
+            for rank in alive:
+                self._reader.send(rank.number, "leave")
+        elif now - self._leave_sent_at > _LEAVE_S:
+            self._end_all()
+
+    def _stop(self, working: list[int], now: float) -> None:
+        if self._stopping is None:
+            step_s = 1 / self._steps_per_s if self._steps_per_s else 0.5 * any(r.step for r in self._ranks.values())
+            self._stopping = Stopping(set(working), now, step_s)
+            self._model.stopping("stopping: waiting for the ranks to reach the same step")
+        if self._stop_requests > 1:
+            self._model.stopping("ending the processes")
+            self._end_all()
+            return
+        for action in self._stopping.advance(working, now):
+            self._act(action)
+
+    def _act(self, action: Action) -> None:
+        rank = self._ranks[action.rank]
+        if action.order in ("halt", "go", "stop"):
+            self._reader.send(action.rank, action.order, step=action.step)
+            return
+        self._model.stopping(f"stopping: rank {action.rank} does not answer, ending its process")
+        if action.order == "interrupt":
+            rank.signal(signal.SIGINT)
+        else:
+            rank.signal_tree(signal.SIGTERM if action.order == "terminate" else signal.SIGKILL)
+
+    def _never_started(self, ranks: list[Rank]) -> None:
+        for rank in ranks:
+            message = f"the process did not get as far as reporting back within {_HELLO_S:g} s"
+            tail = last_lines(rank.log_path, 5)
+            self._failed(rank, RankFailure(rank.number, time.time(), -1, "RankDied", message, log_tail=tail), "")
+
+    def _end_all(self) -> None:
+        """End every rank that is still there, with all it started, and collect them."""
+        for rank in self._ranks.values():
+            rank.signal_tree(signal.SIGKILL)
+        for rank in self._ranks.values():
+            if not rank.gone:
+                self._reader.unwatch(rank.sentinel)
+                rank.reap()
+
+    # The end.
+
+    def _conclude(self) -> BaseException | None:
+        for number in list(self._tails):
+            self._show_rest(number)
+        return self._error()
+
+    def _error(self) -> BaseException | None:
+        if self._failures:
+            failures = list(self._failures.values())
+            first = first_failure(failures)
+            name = self._error_files.get(first.rank, "")
+            original: Any = load_error(os.path.join(self._directory.path, name)) if name else None
+            log = self._directory.log_path(first.rank)
+            return make_error(failures, original, size=self._plan.processes, log_path=log)
+        if self.stopped and "timeout=" in self._stop_reason:
+            return RunTimeout(f"The run was {self._stop_reason}; its history and logs are in {self._directory.path}.")
+        return None
