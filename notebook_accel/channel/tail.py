@@ -23,32 +23,40 @@ class Tail:
 
     def look(self) -> tuple[str, int]:
         """Text added since the last look (at most 64 KiB) and the number of bytes skipped before it."""
-        try:
-            size = os.stat(self._path).st_size
-        except OSError:
-            return "", 0
+        size = self._size()
         if size <= self._at:
             return "", 0
         skipped = size - _PER_LOOK - self._at if size - self._at > _BEHIND else 0
         if skipped:
             self._at += skipped
             self._decoder.reset()
+        return self._decoder.decode(self._read(_PER_LOOK)), skipped
+
+    def rest(self, end: int = -1) -> tuple[str, int]:
+        """What is left at the end: at most the last 64 KiB, and the bytes skipped before it.
+
+        Args:
+            end: size in bytes up to which the file is of interest; -1: all of it.
+        """
+        left = (self._size() if end < 0 else end) - self._at
+        skipped = max(0, left - _PER_LOOK)
+        self._at += skipped
+        return self._decoder.decode(self._read(left - skipped), True), skipped
+
+    def _size(self) -> int:
+        try:
+            return os.stat(self._path).st_size
+        except OSError:
+            return 0
+
+    def _read(self, count: int) -> bytes:
+        if count <= 0:
+            return b""
         with open(self._path, "rb") as file:
             file.seek(self._at)
-            data = file.read(_PER_LOOK)
+            data = file.read(count)
         self._at += len(data)
-        return self._decoder.decode(data), skipped
-
-    def rest(self) -> tuple[str, int]:
-        """What is left at the end: at most the last 64 KiB, and the bytes skipped before it."""
-        try:
-            size = os.stat(self._path).st_size
-        except OSError:
-            return "", 0
-        skipped = max(0, size - _PER_LOOK - self._at)
-        self._at += skipped
-        text, _ = self.look()
-        return text + self._decoder.decode(b"", True), skipped
+        return data
 
 
 def last_lines(path: str, count: int, limit: int = 8192) -> tuple[str, ...]:

@@ -159,7 +159,7 @@ class Writer:
                 continue
             description, n, total, postfix, done = state
             found.append(Progress(self.rank, now, bar.id, description, n, total, bar.unit, postfix, done))
-            if bar.done:
+            if done:
                 del self._bars[bar.id]
             else:
                 self._bars[bar.id] = (bar, state)

@@ -70,7 +70,7 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """New text of a rank's log file; ``skipped`` bytes were left out before it. Not in events.jsonl: the file has it."""
+    """New text of a rank's log file; ``skipped`` bytes were left out before it. Not in events.jsonl."""
 
     rank: int
     time: float
@@ -125,12 +125,16 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A rank failed; ``error`` names the pickled exception in the run directory ("": none could be made)."""
+    """A rank failed; ``error`` names the pickled exception in the run directory ("": none could be made).
+
+    ``log_size`` is how long the rank's log was before the traceback (-1: not known): the screen shows no more of it.
+    """
 
     rank: int
     time: float
     failure: RankFailure
     error: str = ""
+    log_size: int = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,6 +144,7 @@ class Supervisor:
             case Finished():
                 self._finished(rank, event)
             case Failed():
+                self._show_rest(rank.number, event.log_size)
                 self._failed(rank, event.failure, event.error)
                 return
         self._model.apply(event)
@@ -174,9 +175,6 @@ class Supervisor:
         if self._stopping is not None and failure.consequence:
             self._interrupted.add(rank.number)
             return
-        if failure.frames:
-            # What follows in the log is the long form of what the screen is told here.
-            self._show_rest(rank.number)
         self._failures[rank.number] = failure
         self._error_files[rank.number] = error_file
         self._first_failure_at = self._first_failure_at or time.monotonic()
@@ -208,9 +206,9 @@ class Supervisor:
             if text:
                 self._model.apply(Output(number, time.time(), text, skipped))
 
-    def _show_rest(self, number: int) -> None:
+    def _show_rest(self, number: int, log_size: int = -1) -> None:
         tail = self._tails.pop(number, None)
-        text, skipped = tail.rest() if tail is not None else ("", 0)
+        text, skipped = tail.rest(log_size) if tail is not None else ("", 0)
         if text:
             self._model.apply(Output(number, time.time(), text, skipped))
 

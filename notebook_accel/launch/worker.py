@@ -110,12 +110,15 @@ def _run(job: RankJob, writer: Writer) -> int:
 
 def _fail(error: BaseException, rank: int, path: str, writer: Writer, started: bool) -> int:
     failed_at = time.time()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    log_size = os.fstat(1).st_size
     failure = describe_exception(error, rank=rank, at=failed_at, step=writer.boundary.step)
     if not started:
         failure = dataclasses.replace(failure, hint="It failed while the rank was being set up.")
     name = os.path.basename(path) + ".error" if save_error(error, path + ".error") else ""
-    writer.deliver(Failed(rank, failed_at, failure, name))
-    # After the delivery: the log file has it all, the screen the short form that was just sent.
+    writer.deliver(Failed(rank, failed_at, failure, name, log_size))
+    # Only now, so that the screen, which has the short form, never shows the long one as well.
     traceback.print_exception(error)
     return 1
 
