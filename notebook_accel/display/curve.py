@@ -35,10 +35,13 @@ class Curve:
         return (float(values.min()), float(values.max())) if values.size else None
 
 
-def make_curve(series: Series, *, by_time: bool, start: float = 0.0, most: int = MOST_POINTS) -> Curve:
-    """The curve of a series over its steps, or over the seconds since ``start``."""
+def make_curve(
+    series: Series, *, by_time: bool = False, start: float = 0.0, scale: float = 1.0, most: int = MOST_POINTS
+) -> Curve:
+    """The curve of a series over its steps, or over the time since ``start`` in units of ``scale`` seconds."""
     columns = series.columns()
-    x = _array(columns.times, np.float64) - start if by_time else _array(columns.steps, np.int64).astype(np.float64)
+    steps, times = _array(columns.steps, np.int64), _array(columns.times, np.float64)
+    x = (times - start) / scale if by_time else steps.astype(np.float64)
     low, high = _array(columns.low, np.float64), _array(columns.high, np.float64)
     with np.errstate(all="ignore"):
         mean = _array(columns.sums, np.float64) / _array(columns.counts, np.uint32)
@@ -72,8 +75,10 @@ def thin(values: Floats, most: int) -> NDArray[np.int64]:
         return np.arange(n)
     starts = np.linspace(0, n, most // 2, dtype=np.int64)[:-1]
     picked = [0, n - 1]
-    for indices in (_extremes(values, starts, np.nan_to_num(values, nan=-np.inf), False),
-                    _extremes(values, starts, np.nan_to_num(values, nan=np.inf), True)):
+    for indices in (
+        _extremes(values, starts, np.nan_to_num(values, nan=-np.inf), False),
+        _extremes(values, starts, np.nan_to_num(values, nan=np.inf), True),
+    ):
         picked.extend(indices)
     return np.unique(np.asarray(picked, dtype=np.int64))
 

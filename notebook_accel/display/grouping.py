@@ -29,9 +29,7 @@ def make_panels(names: Iterable[str]) -> list[Panel]:
         base, phase = split_phase(name)
         groups.setdefault(base.lower(), []).append((name, phase or name))
         titles.setdefault(base.lower(), base)
-    panels = [
-        Panel(titles[key] if len(lines) > 1 else lines[0][0], tuple(lines)) for key, lines in groups.items()
-    ]
+    panels = [Panel(titles[key] if len(lines) > 1 else lines[0][0], tuple(lines)) for key, lines in groups.items()]
     return sorted(panels, key=lambda panel: 0 if "loss" in panel.title.lower() else 1)
 
 

@@ -14,14 +14,12 @@ OPEN_UP_TO = 12
 
 def badge(entry: LogEntry) -> str:
     """Who wrote a line: "r2", or "×4" for several ranks."""
-    return f"r{entry.ranks[0]}" if len(entry.ranks) == 1 else f"×{len(entry.ranks)}"
+    return f"{'r' if len(entry.ranks) == 1 else ''}{words.some_ranks(entry.ranks)}"
 
 
 def lines_html(model: RunModel, most: int) -> str:
     """The last ``most`` entries and the lines that are still being written."""
-    lines = [
-        _line(badge(entry), words.ranks(entry.ranks), entry.text, entry.tone) for entry in model.log.tail(most)
-    ]
+    lines = [_line(badge(entry), words.ranks(entry.ranks), entry.text, entry.tone) for entry in model.log.tail(most)]
     lines += [_line(f"r{rank}", f"rank {rank}", text, "plain") for rank, text in model.log.open_lines()]
     return "".join(lines)
 

@@ -29,7 +29,7 @@ def outputs_html(model: RunModel) -> str:
 
 
 def _shown(data: Mapping[str, str], ranks: list[int]) -> str:
-    who = f"r{ranks[0]}" if len(ranks) == 1 else f"×{len(ranks)}"
+    who = f"{'r' if len(ranks) == 1 else ''}{words.some_ranks(ranks)}"
     return (
         f'<div class="nbacc-shown"><span class="nbacc-who" title="{esc(words.ranks(ranks))}">{esc(who)}</span>'
         f"<div>{bundle_html(data)}</div></div>"

@@ -17,10 +17,11 @@ from .table import more_html, table_html
 def render_html(model: RunModel, *, figure: bytes | None) -> str:
     """A static snapshot of the run; ``figure`` is the plot as PNG."""
     table = make_table(model)
+    bars = table_html(table, live=not model.over) + more_html(table)
     log = final_log_html(model) if model.over else log_html(model)
     return (
         f'{STYLE}<div class="nbacc">{header_html(model)}{notes_html(model)}{failure_html(model)}'
-        f"{table_html(table)}{more_html(table)}{figure_html(figure)}{log}{outputs_html(model)}</div>"
+        f"{bars}{figure_html(figure)}{log}{outputs_html(model)}</div>"
     )
 
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from ..progress.history import History
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from .figure import MetricFigure
 
 LIVE_DPI, FINAL_DPI = 110, 144
 
 
-def make_figure(history: History, *, transparent: bool = True) -> Figure:
+def make_figure(history: History, *, transparent: bool = True) -> MetricFigure:
     """A matplotlib figure of all metrics, not registered with pyplot."""
     from .figure import draw
 

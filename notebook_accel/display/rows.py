@@ -10,7 +10,7 @@ from ..progress.model import RunModel
 from ..progress.rank import RankState
 from . import words
 
-RowTone = Literal["busy", "quiet", "warn", "bad"]
+RowTone = Literal["busy", "quiet", "warn", "bad", "off"]
 
 SHOWN_RANKS = 8
 SILENT = 8.0
@@ -94,7 +94,7 @@ def make_row(model: RunModel, rank: RankState, metric: str, newest: float) -> Ro
 
 def _doing(model: RunModel, rank: RankState, newest: float) -> tuple[RowTone, str]:
     if rank.phase == "failed":
-        return "bad", f"failed: {rank.failure.type_name}" if rank.failure else "failed"
+        return _failed(model, rank)
     if rank.phase == "finished":
         return "quiet", "finished"
     if rank.phase == "interrupted":
@@ -115,6 +115,13 @@ def _doing(model: RunModel, rank: RankState, newest: float) -> tuple[RowTone, st
         return "warn", f"not moving for {words.span(stood)}"
     bar = rank.bar
     return "busy", (bar.description.strip(" :") if bar else "") or "running"
+
+
+def _failed(model: RunModel, rank: RankState) -> tuple[RowTone, str]:
+    if rank.failure is None or not rank.failure.consequence:
+        return "bad", f"failed: {rank.failure.type_name}" if rank.failure else "failed"
+    first = model.failure
+    return "off", f"lost rank {first.rank}" if first and first.rank != rank.rank else "lost the others"
 
 
 def _at_step(rank: RankState) -> str:

@@ -25,22 +25,33 @@ CSS = """
 .nbacc-time{margin-left:auto;white-space:nowrap}
 .nbacc-note{font-size:12px;opacity:.75;padding:0 0 3px}
 .nbacc table.nbacc-table{border-collapse:collapse;border-spacing:0;width:100%;margin:2px 0 6px;border:0;
- table-layout:auto;font-size:13px;color:inherit;background:none}
+ table-layout:fixed;font-size:13px;color:inherit;background:none}
 .nbacc .nbacc-table tr,.nbacc .nbacc-table tr:nth-child(even),.nbacc .nbacc-table tr:hover{background:none}
 .nbacc .nbacc-table th,.nbacc .nbacc-table td{border:0;padding:2px 0 2px 14px;text-align:right;white-space:nowrap;
  vertical-align:middle;max-width:none;background:none;color:inherit;line-height:1.45}
 .nbacc .nbacc-table th{font-weight:400;font-size:11.5px;opacity:.6;padding-bottom:3px;
  border-bottom:1px solid var(--nbacc-line)}
 .nbacc .nbacc-table tbody tr:first-child td{padding-top:5px}
-.nbacc .nbacc-table td.nbacc-rank,.nbacc .nbacc-table th.nbacc-rank{text-align:right;padding-left:2px;width:1%}
-.nbacc .nbacc-table td.nbacc-doing,.nbacc .nbacc-table th.nbacc-doing{text-align:left;max-width:280px;overflow:hidden;
+.nbacc .nbacc-table th{overflow:hidden;text-overflow:ellipsis}
+.nbacc .nbacc-table td.nbacc-rank,.nbacc .nbacc-table th.nbacc-rank{padding-left:0;width:2.6em}
+.nbacc .nbacc-table td.nbacc-doing,.nbacc .nbacc-table th.nbacc-doing{text-align:left;width:27%;overflow:hidden;
  text-overflow:ellipsis}
-.nbacc .nbacc-table td.nbacc-barcell,.nbacc .nbacc-table th.nbacc-barcell{text-align:left;width:34%;min-width:90px}
+.nbacc .nbacc-table td.nbacc-barcell,.nbacc .nbacc-table th.nbacc-barcell{text-align:left;width:auto}
+.nbacc .nbacc-table th.nbacc-count{width:8.6em}
+.nbacc .nbacc-table th.nbacc-rate{width:6.4em}
+.nbacc .nbacc-table th.nbacc-left{width:5.6em}
+.nbacc .nbacc-table th.nbacc-metric{width:7.4em}
+.nbacc .nbacc-table th.nbacc-memory{width:9.4em}
+.nbacc label.nbacc-note{cursor:pointer;display:inline-flex;align-items:center;gap:6px}
+.nbacc label.nbacc-note input{margin:0}
+@supports selector(:has(*)){.nbacc-all{display:none!important}
+.nbacc-toggle:has(input:checked)+.nbacc-all{display:flex!important}}
 .nbacc-bar{height:8px;border-radius:4px;background:var(--nbacc-fill);overflow:hidden}
 .nbacc-bar i{display:block;height:100%;border-radius:4px;background:var(--nbacc-blue)}
 .nbacc-quiet .nbacc-bar i{background:var(--nbacc-green)}
 .nbacc-warn .nbacc-bar i{background:var(--nbacc-amber)}
 .nbacc-bad .nbacc-bar i{background:var(--nbacc-red)}
+.nbacc-off .nbacc-bar i{background:rgba(128,128,128,.55)}
 .nbacc-bar i.nbacc-open{width:100%;
  background:repeating-linear-gradient(115deg,var(--nbacc-blue) 0 6px,transparent 6px 12px);
  opacity:.45}

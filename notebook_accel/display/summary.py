@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..contracts.errors import RankFailure
 from ..progress.model import RunModel
 from . import words
 from .failure import one_line, place, what
@@ -29,26 +30,23 @@ def metrics_line(model: RunModel) -> str:
     return " · ".join(shown)
 
 
-def summary_text(model: RunModel) -> str:
-    """The state of the run in a few lines of plain text."""
+def summary_text(model: RunModel, *, frames: bool = True) -> str:
+    """The state of the run in a few lines of plain text; ``frames`` shows where in the code a rank failed."""
     table = make_table(model)
     lines = [title(model), *notes(model)]
     if first := model.failure:
-        lines += failure_lines(model)
-        lines += [one_line(other) for other in model.failures if other is not first]
+        lines += failure_lines(first) if frames else [one_line(first)]
+        lines += [one_line(other) for other in model.failures if other is not first and not other.consequence]
     lines += [row_text(row, table.metric) for row in table.rows]
     if table.all_rows:
-        lines.append(f"({len(table.all_rows)} ranks)")
+        lines.append(f"({len(table.rows)} of {len(table.all_rows)} ranks)")
     if metrics := metrics_line(model):
         lines.append(f"last values: {metrics}")
     return "\n".join(lines)
 
 
-def failure_lines(model: RunModel) -> list[str]:
-    """The first failure with its frames."""
-    first = model.failure
-    if first is None:
-        return []
+def failure_lines(first: RankFailure) -> list[str]:
+    """A failure with its frames."""
     message = f": {first.message.strip()}" if first.message.strip() else ""
     lines = [what(first), f"  {first.type_name}{message}"]
     for frame in first.frames[-8:]:

@@ -6,15 +6,16 @@ from .rows import Row, Table
 from .words import esc
 
 
-def table_html(table: Table, rows: list[Row] | None = None) -> str:
-    """One table for all given rows (by default those shown at once); columns without a value are left out."""
+def table_html(table: Table, rows: list[Row] | None = None, *, live: bool = False) -> str:
+    """One table for the rows (by default those shown at once); columns without a value are left out, live ones stay."""
     rows = table.rows if rows is None else rows
     if not rows:
         return ""
-    titles = {"count": "", "rate": "rate", "left": "left", "metric": table.metric, "memory": "memory"}
-    used = [(name, title) for name, title in titles.items() if any(getattr(row, name) for row in rows)]
-    head = "".join(f"<th>{esc(title)}</th>" for _, title in used)
-    body = "".join(_row(row, [name for name, _ in used]) for row in rows)
+    titles = {"count": "done", "rate": "rate", "left": "left", "metric": table.metric, "memory": "memory"}
+    stay = ("count", "rate", "left") if live else ()
+    used = [name for name in titles if name in stay or any(getattr(row, name) for row in rows)]
+    head = "".join(f'<th class="nbacc-{name}" title="{esc(titles[name])}">{esc(titles[name])}</th>' for name in used)
+    body = "".join(_row(row, used) for row in rows)
     return (
         '<table class="nbacc-table"><thead><tr><th class="nbacc-rank">rank</th><th class="nbacc-doing"></th>'
         f'<th class="nbacc-barcell"></th>{head}</tr></thead><tbody>{body}</tbody></table>'
@@ -39,6 +40,12 @@ def _bar(row: Row) -> str:
     else:
         fill = '<i class="nbacc-open"></i>' if row.moving else ""
     return f'<div class="nbacc-bar">{fill}</div>'
+
+
+def toggle_html(table: Table) -> str:
+    """A check box that shows all ranks, for a pane whose content changes while it is open ("" when all are shown)."""
+    count = len(table.all_rows)
+    return f'<label class="nbacc-note"><input type="checkbox"> all {count} ranks</label>' if count else ""
 
 
 def more_html(table: Table) -> str:

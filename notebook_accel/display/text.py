@@ -12,16 +12,17 @@ from typing import TextIO
 from ..progress.model import RunModel
 from . import words
 from .pace import Pace
-from .rows import Row, Table, make_table
+from .rows import Row, make_table, pick
 from .summary import row_text, summary_text, title
 
-LIVE, PLAIN = 0.25, 5.0
+LIVE, PLAIN, CHANGE = 0.25, 5.0, 1.0
+PLAIN_RANKS = 4
 FOLD_WAIT = 0.4
-BAR = 24
+BAR = 20
 
 
 class TextScreen:
-    """Writes to ``out`` (standard output by default)."""
+    """Writes to ``out`` (standard output by default); ``width`` in characters, 0: the terminal's."""
 
     stop_requested = False
     presses = 0
@@ -30,13 +31,11 @@ class TextScreen:
         self, out: TextIO | None = None, *, clock: Callable[[], float] = time.monotonic, width: int = 0
     ) -> None:
         self._out = out if out is not None else sys.stdout
-        self._tty = self._out.isatty()
-        self._clock = clock
         self._width = width
-        self._pace = Pace(LIVE if self._tty else PLAIN, clock)
-        self._lines = LogLines()
+        self._tty = self._out.isatty()
+        self._log = LogLines()
+        self._bars = LiveBars(clock) if self._tty else PlainBars(clock)
         self._drawn = 0
-        self._last = ""
 
     def open(self, model: RunModel) -> None:
         """Say what starts."""
@@ -44,34 +43,27 @@ class TextScreen:
 
     def refresh(self, model: RunModel) -> None:
         """Print new output of the ranks, and the bars when it is time to."""
-        lines = self._lines.new(model, wait=FOLD_WAIT)
-        due = self._pace.due()
-        if not lines and not due:
-            return
-        self._pace.run(lambda: self._draw(model, lines, due))
-
-    def _draw(self, model: RunModel, lines: list[str], due: bool) -> None:
-        rows = live_lines(model, self._columns) if self._tty else (plain_lines(model) if due else [])
-        text = "".join(f"{line}\n" for line in lines)
-        self._write(self._erase() + text + "".join(f"{row}\n" for row in rows))
-        self._drawn = len(rows) if self._tty else 0
+        lines = self._log.new(model, wait=FOLD_WAIT)
+        bars = self._bars.lines(model, force=self._tty and bool(lines))
+        if lines or bars:
+            width = self._width or shutil.get_terminal_size().columns
+            bars = [cut(bar, width - 1) for bar in bars] if self._tty else bars
+            self._write(self._erased() + "".join(f"{line}\n" for line in [*lines, *bars]))
+            self._drawn = len(bars) if self._tty else 0
 
     def close(self, model: RunModel) -> None:
         """Print what is left and the summary."""
         with contextlib.suppress(Exception):
-            lines = self._lines.new(model, wait=0.0)
-            self._write(self._erase() + "".join(f"{line}\n" for line in lines) + summary_text(model) + "\n")
+            lines = [*self._log.new(model, wait=0.0), summary_text(model, frames=False)]
+            self._write(self._erased() + "".join(f"{line}\n" for line in lines))
             self._drawn = 0
 
-    def _erase(self) -> str:
+    def _erased(self) -> str:
         return f"\x1b[{self._drawn}F\x1b[J" if self._drawn else ""
 
-    @property
-    def _columns(self) -> int:
-        return self._width or shutil.get_terminal_size().columns
-
     def _write(self, text: str) -> None:
-        self._out.write(text)
+        encoding = getattr(self._out, "encoding", None) or "utf-8"
+        self._out.write(text.encode(encoding, "replace").decode(encoding))
         self._out.flush()
 
 
@@ -79,41 +71,80 @@ class LogLines:
     """Gives every line of the log once for every rank that wrote it."""
 
     def __init__(self) -> None:
-        self._next = 0
         self._told: dict[int, set[int]] = {}
+        self._next = 0
 
     def new(self, model: RunModel, *, wait: float) -> list[str]:
         """The lines not given yet; a line waits ``wait`` seconds for other ranks to say the same."""
         lines = []
-        for entry in model.log:
+        entries = list(model.log)
+        if entries and (missed := entries[0].number - self._next) > 0:
+            lines.append(f"… {missed} lines are only in the log files")
+        for entry in entries:
             told = self._told.get(entry.number, set())
             fresh = [rank for rank in entry.ranks if rank not in told]
-            if not fresh or (not told and model.now - entry.time < wait):
-                continue
-            self._told[entry.number] = told | set(fresh)
-            lines.append(f"{_badge(fresh)} {entry.text}")
+            if fresh and (told or model.now - entry.time >= wait):
+                self._told[entry.number] = told | set(fresh)
+                lines.append(f"[{words.some_ranks(fresh)}] {entry.text}")
+                self._next = max(self._next, entry.number + 1)
+        oldest = entries[0].number if entries else 0
+        self._told = {number: told for number, told in self._told.items() if number >= oldest}
         return lines
 
 
-def _badge(ranks: list[int]) -> str:
-    return f"[{ranks[0]}]" if len(ranks) == 1 else f"[×{len(ranks)}]"
+class LiveBars:
+    """The bars of a terminal, four times a second."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._pace = Pace(LIVE, clock)
+        self._lines: list[str] = []
+
+    def lines(self, model: RunModel, *, force: bool) -> list[str]:
+        """The bars when they are due or must be drawn again, else none."""
+        if self._pace.due():
+            self._pace.run(lambda: self._make(model))
+            return self._lines
+        return self._lines if force else []
+
+    def _make(self, model: RunModel) -> None:
+        table = make_table(model)
+        left = model.remaining()
+        head = title(model) + (f" · about {words.roughly(left)} left" if left is not None else "")
+        self._lines = [head, *(bar_line(row, table.metric) for row in table.rows)]
 
 
-def live_lines(model: RunModel, columns: int) -> list[str]:
-    """The bars, each cut to ``columns`` characters."""
-    table = make_table(model)
-    left = model.remaining()
-    head = title(model) + (f" · about {words.roughly(left)} left" if left is not None else "")
-    return [line[: columns - 1] for line in (head, *(_bar_line(row, table) for row in table.rows))]
+class PlainBars:
+    """A line for each rank now and then, and when a rank starts something new."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._last = clock()
+        self._doing: list[str] = []
+
+    def lines(self, model: RunModel, *, force: bool) -> list[str]:
+        """The lines when they are due, else none."""
+        doing = [rank.bar.description for rank in model.ranks.values() if rank.bar]
+        waited = self._clock() - self._last
+        # A long run says less often how far it is, so that its log stays readable.
+        due = waited >= max(PLAIN, model.elapsed / 60) or (doing != self._doing and waited >= CHANGE)
+        if not due:
+            return []
+        self._last, self._doing = self._clock(), doing
+        table = make_table(model)
+        rows = table.all_rows or table.rows
+        return [row_text(row, table.metric) for row in (rows if len(rows) <= PLAIN_RANKS else pick(rows, PLAIN_RANKS))]
 
 
-def _bar_line(row: Row, table: Table) -> str:
+def bar_line(row: Row, metric: str) -> str:
+    """One rank as one line with a bar."""
     filled = round(BAR * (row.fraction or 0))
     bar = "█" * filled + "░" * (BAR - filled)
-    return f"  {row.rank:>3} {row.doing[:28]:<28} {bar} {row.count:>11} {row.rate:>9} {row.metric:>9} {row.memory:>13}"
+    left = f"{row.left} left" if row.left else ""
+    shown = f"{metric} {row.metric}" if row.metric else ""
+    parts = (f"{row.doing[:26]:<26}", bar, f"{row.count:>9}", f"{row.rate:>8}", f"{left:>9}", shown, row.memory)
+    return f"{row.rank:>4}  " + "  ".join(parts).rstrip()
 
 
-def plain_lines(model: RunModel) -> list[str]:
-    """One line for each rank that is shown."""
-    table = make_table(model)
-    return [row_text(row, table.metric) for row in table.rows]
+def cut(line: str, width: int) -> str:
+    """The line in at most ``width`` characters."""
+    return line if len(line) <= width else line[: max(0, width - 1)] + "…"

@@ -88,6 +88,11 @@ def memory(size: int, total: int = 0) -> str:
     return f"{size / _MIB:.0f} / {total / _MIB:.0f} MB" if total else f"{size / _MIB:.0f} MB"
 
 
+def some_ranks(numbers: list[int]) -> str:
+    """Who, in a badge: "2" for one rank, "×4" for several."""
+    return str(numbers[0]) if len(numbers) == 1 else f"×{len(numbers)}"
+
+
 def ranks(numbers: list[int]) -> str:
     """Ranks in words: rank 2, ranks 0-3 and 7."""
     runs: list[str] = []

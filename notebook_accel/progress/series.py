@@ -163,6 +163,16 @@ class Series:
         """Whether some rank's steps ever went back (an epoch that counts from zero again)."""
         return any(samples.went_back for samples in self._by_rank.values())
 
+    @property
+    def first_time(self) -> float:
+        """When the first value was logged, in seconds since the epoch."""
+        return self._times[0] if self._times else 0.0
+
+    @property
+    def last_time(self) -> float:
+        """When the last entry was begun, in seconds since the epoch."""
+        return self._times[-1] if self._times else 0.0
+
     def columns(self) -> Columns:
         """A copy of the mean series and its spread across ranks, for plotting."""
         n = len(self)
