@@ -6,7 +6,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .contracts.errors import LaunchError, NotebookAccelError, RankDied, RankError, RunTimeout, SettingsError
+    from .contracts.errors import (
+        CallError,
+        LaunchError,
+        NotebookAccelError,
+        RankDied,
+        RankError,
+        RunTimeout,
+        SettingsError,
+    )
     from .launch.launcher import debug_launcher, notebook_launcher
     from .launch.run import Run, last_run
     from .training.accelerator import Accelerator
@@ -17,6 +25,7 @@ __version__ = "0.1.0"
 # Where each public name lives; it is imported when it is first used, so that the package itself loads in no time.
 _HOMES = {
     "Accelerator": "training.accelerator",
+    "CallError": "contracts.errors",
     "LaunchError": "contracts.errors",
     "NotebookAccelError": "contracts.errors",
     "RankDied": "contracts.errors",
@@ -32,6 +41,7 @@ _HOMES = {
 
 __all__ = [
     "Accelerator",
+    "CallError",
     "LaunchError",
     "NotebookAccelError",
     "RankDied",

@@ -144,7 +144,8 @@ class Writer:
         found: list[Event] = []
         while self._records:
             step, at, values = self._records[0]
-            if not everything and any(not v.ready() for v in values.values() if not isinstance(v, int | float | str)):
+            late = (v for v in values.values() if not isinstance(v, int | float | str) and not v.ready())
+            if not everything and any(True for _ in late):
                 break
             self._records.popleft()
             plain = {k: v if isinstance(v, int | float | str) else v.value() for k, v in values.items()}

@@ -2,10 +2,13 @@
 
 NotebookAccelError
 ├── LaunchError          a launch that cannot start as asked (nothing was started)
-│   └── SettingsError    an argument that makes no sense; also a ValueError
+│   ├── SettingsError    an argument that makes no sense; also a ValueError
+│   └── CallError        arguments that do not fit the training function; also a TypeError
 ├── RankError            a rank failed; the raised instance is also of the user's own exception type
 │   └── RankDied         a rank's process ended without a Python exception (signal, os._exit)
 └── RunTimeout           the run took longer than ``timeout=``; also a TimeoutError
+
+RunInterrupted           the kernel was interrupted while the cell ran; a KeyboardInterrupt
 """
 
 from __future__ import annotations
@@ -13,7 +16,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 
-class NotebookAccelError(Exception):
+class _Brief:
+    """Shown in a notebook by its text alone: the frames between the cell and the raise tell its reader nothing."""
+
+    def _render_traceback_(self) -> list[str]:
+        return f"{type(self).__name__}: {self}".splitlines()
+
+
+class NotebookAccelError(_Brief, Exception):
     """Base class of every error this package raises on its own account."""
 
 
@@ -23,6 +33,10 @@ class LaunchError(NotebookAccelError):
 
 class SettingsError(LaunchError, ValueError):
     """An argument of the launch is not valid."""
+
+
+class CallError(LaunchError, TypeError):
+    """The arguments do not fit the training function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +85,6 @@ class RankError(NotebookAccelError):
         return self.report or super().__str__()
 
     def _render_traceback_(self) -> list[str]:
-        """Lines that IPython shows in place of the kernel's own traceback."""
         return str(self).splitlines()
 
 
@@ -82,5 +95,10 @@ class RankDied(RankError):
 class RunTimeout(NotebookAccelError, TimeoutError):
     """The run took longer than its ``timeout``."""
 
-    def _render_traceback_(self) -> list[str]:
-        return str(self).splitlines()
+
+class RunInterrupted(_Brief, KeyboardInterrupt):
+    """The kernel was interrupted while the cell waited for a run; ``last_run()`` is the run as far as it came."""
+
+
+# What a front end shows as the error's name, and what people look for.
+RunInterrupted.__name__ = "KeyboardInterrupt"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 import random
 import sys
@@ -12,6 +13,7 @@ import cloudpickle
 
 from ..contracts.errors import LaunchError
 from .injection import Call
+from .prologue import nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +37,28 @@ def pack(call: Call) -> Cargo:
         LaunchError: something the function uses cannot be sent to another process; names it.
     """
     try:
-        return Cargo(cloudpickle.dumps(call), _random_state())
+        return Cargo(_dumps(call), _random_state())
     except Exception as error:
         raise LaunchError(_explain(call, error)) from error
+
+
+class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+    """By value, but for ``get_ipython``, which every notebook has and which gives None in a rank."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if getattr(obj, "__name__", "") == "get_ipython":
+            return _no_ipython, ()
+        return super().reducer_override(obj)
+
+
+def _no_ipython() -> Any:
+    return nothing
+
+
+def _dumps(value: Any) -> bytes:
+    target = io.BytesIO()
+    _Pickler(target).dump(value)
+    return target.getvalue()
 
 
 def _explain(call: Call, error: Exception) -> str:
@@ -67,7 +88,7 @@ def _parts(call: Call) -> list[tuple[str, Any]]:
 
 def _packs(value: Any) -> bool:
     try:
-        cloudpickle.dumps(value)
+        _dumps(value)
     except Exception:
         return False
     return True

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..contracts.errors import CallError
+
 _NAME = "accelerator"
 
 
@@ -38,7 +40,7 @@ def bind(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[st
     """Check the arguments against the function's signature.
 
     Raises:
-        TypeError: the arguments do not fit; says which the function takes.
+        CallError: the arguments do not fit; says which the function takes.
     """
     try:
         signature = inspect.signature(function)
@@ -51,7 +53,7 @@ def bind(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[st
     try:
         _bindable(rest).bind(*args, **kwargs)
     except TypeError as error:
-        raise TypeError(_misfit(function, rest, args, kwargs, target is not None, error)) from None
+        raise CallError(_misfit(function, rest, args, kwargs, target is not None, error)) from None
     if target is None:
         return Call(function, args, kwargs)
     return Call(function, args, kwargs, target.name, list(signature.parameters).index(target.name))

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..contracts.errors import LaunchError, SettingsError
+from ..contracts.errors import CallError, LaunchError, RunInterrupted, SettingsError
 from ..contracts.events import Ended, Launched
 from ..contracts.plan import HostFacts, LaunchPlan, StartMethod
 from ..contracts.settings import Settings
 from ..contracts.world import RankContext, World, current_context
-from ..display.display import Screen, choose_ui, make_screen
+from ..display.display import Screen, make_screen
 from ..host.fork_safety import fork_hazards, release_openmp_pool
 from ..host.frontend import detect_front_end
 from ..host.hardware import cpu_count, visible_gpus
@@ -28,6 +28,7 @@ from .planner import make_plan
 from .ranks import template_is_warm
 from .run import Run, remember
 from .rundir import RunDirectory
+from .steady import SteadyScreen
 from .store import MeetingPoint
 from .supervisor import Supervisor
 from .worker import RankJob
@@ -85,16 +86,16 @@ def notebook_launcher(
 
     Raises:
         SettingsError: an argument is not valid on this machine.
-        TypeError: ``args`` and ``kwargs`` do not fit the function.
+        CallError: ``args`` and ``kwargs`` do not fit the function.
         RankError: a rank failed; also of the type of the rank's own exception.
         RunTimeout: the run took longer than ``timeout``.
         KeyboardInterrupt: the kernel was interrupted; ``last_run()`` is the run as far as it came.
     """
     _refuse_inside_a_rank()
     if not callable(function):
-        raise TypeError(f"notebook_launcher takes a function; you passed {function!r}. Write train, not train().")
+        raise CallError(f"notebook_launcher takes a function; you passed {function!r}. Write train, not train().")
     if not isinstance(args, tuple | list):
-        raise TypeError(f"args is a tuple of arguments; you passed {args!r}. Write args=({args!r},) for one argument.")
+        raise CallError(f"args is a tuple of arguments; you passed {args!r}. Write args=({args!r},) for one argument.")
     _one_machine(num_nodes, node_rank, master_addr)
     call = bind(function, tuple(args), dict(kwargs or {}))
     settings = Settings(
@@ -134,7 +135,7 @@ def _launch(call: Call, settings: Settings) -> Run:
         preload.load_for_forked_ranks(call, plan.processes)
     if settings.setup is not None:
         settings.setup()
-    screen = make_screen(choose_ui(settings.ui, front_end := detect_front_end()), front_end)
+    screen = SteadyScreen(make_screen(settings.ui, detect_front_end()))
     launch = _Launch(call, settings, plan, screen)
     remember(launch.run)
     if settings.blocking:
@@ -198,7 +199,7 @@ class _Launch:
         if self.run.error is not None:
             raise self.run.error
         if interrupts:
-            raise KeyboardInterrupt("the run was stopped; last_run() is the run as far as it came")
+            raise RunInterrupted("the run was stopped; last_run() is the run as far as it came.")
         return self.run
 
     def in_background(self) -> Run:
