@@ -11,6 +11,7 @@ export IPYTHONDIR := $(STATE)/ipython
 export JUPYTER_CONFIG_DIR := $(STATE)/jupyter/config
 export JUPYTER_DATA_DIR := $(STATE)/jupyter/data
 export JUPYTER_RUNTIME_DIR := $(STATE)/jupyter/runtime
+export MPLCONFIGDIR := $(STATE)/matplotlib
 export JUPYTER_PLATFORM_DIRS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
