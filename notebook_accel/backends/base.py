@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from ..contracts.reporting import Value
     from ..contracts.world import World
+    from .group import Group, GroupOptions
 
 
 class Backend(abc.ABC):
@@ -19,6 +20,10 @@ class Backend(abc.ABC):
     kind: ClassVar[str]
     group_backend: ClassVar[str]
     """The torch.distributed backend for its collectives ("gloo", "nccl")."""
+    distributed_type: ClassVar[str]
+    """What several ranks of this kind are called in Accelerate's vocabulary ("MULTI_CPU", "MULTI_GPU")."""
+    host_memory: ClassVar[bool] = False
+    """Whether the device computes on the host's memory, so that a batch need not be moved to it."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -33,12 +38,20 @@ class Backend(abc.ABC):
         """Claim the device; called once, in the rank, before anything is placed on it."""
 
     @abc.abstractmethod
+    def join(self, options: GroupOptions) -> Group:
+        """The group of all ranks; made now unless the process has one already."""
+
+    @abc.abstractmethod
     def read_later(self, tensor: torch.Tensor) -> Value:
         """The value of a one-element tensor as of now, without waiting for the device."""
 
     @abc.abstractmethod
     def memory(self) -> Callable[[], tuple[int, int]] | None:
         """A function giving (bytes used, bytes there are), or None for the process's resident memory."""
+
+    @abc.abstractmethod
+    def release_memory(self) -> None:
+        """Give cached memory of the device back."""
 
     @abc.abstractmethod
     def refuse_precision(self, precision: str) -> str:

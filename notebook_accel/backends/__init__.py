@@ -1,0 +1,1 @@
+"""Everything that differs from one kind of device to the next, one file each."""

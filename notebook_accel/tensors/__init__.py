@@ -1,0 +1,1 @@
+"""Nested structures of tensors: walking them, moving them, exchanging them between ranks."""

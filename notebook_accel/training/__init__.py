@@ -1,0 +1,1 @@
+"""The training kit of a rank: the Accelerator and what it delegates to."""
