@@ -13,7 +13,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from ..progress.history import History
 from . import words
@@ -81,7 +81,7 @@ def draw(history: History, *, transparent: bool = True) -> MetricFigure:
     rows = math.ceil(len(shown) / columns) or 1
     start = min((history[name].first_time for name in history), default=0.0)
     with _own_settings():
-        height = rows * (ROW_HEIGHT + GAP) + 0.1
+        height = rows * (ROW_HEIGHT + GAP) + (0.6 if len(shown) == 1 else 0.1)
         figure = MetricFigure(figsize=(WIDTH, height), facecolor="none" if transparent else "white")
         FigureCanvasAgg(figure)
         for index, panel in enumerate(shown):
@@ -156,7 +156,7 @@ def _scale(axes: Axes, panel: Panel, curves: list[Curve]) -> None:
     if wants_log(panel.title, low, high):
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(LogLocator(numticks=6))
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.yaxis.set_minor_locator(NullLocator())
     else:
         axes.yaxis.set_major_locator(MaxNLocator(nbins=5))
         if limits and low == high:
@@ -171,16 +171,18 @@ def _scale(axes: Axes, panel: Panel, curves: list[Curve]) -> None:
 def _title(axes: Axes, panel: Panel, curves: list[Curve]) -> None:
     several = len(panel.lines) > 1
     last = "" if several else f"   {words.value(curves[0].last)}"
-    axes.set_title(f"{_short(panel.title)}{last}", loc="left", fontsize=9.5, pad=5, color=GREY)
+    axes.set_title(f"{_short(panel.title)}{last}", loc="left", y=1.0, fontsize=9.5, pad=5, color=GREY)
     if several:
         lines = [line for line in axes.get_lines() if line.get_linestyle() == "-"]
         named = zip(panel.lines, curves, strict=False)
         labels = [f"{_short(label)}  {words.value(curve.last)}" for (_, label), curve in named]
         axes.legend(lines, labels, frameon=False, fontsize=8, labelcolor=GREY, handlelength=1.4, borderaxespad=0.2)
     if len(panel.lines) > len(curves):
-        axes.set_title(f"{len(panel.lines) - len(curves)} more not shown", loc="right", fontsize=7.5, pad=5, color=GREY)
+        axes.set_title(
+            f"{len(panel.lines) - len(curves)} more not shown", loc="right", y=1.0, fontsize=7.5, pad=5, color=GREY
+        )
     if any(curve.first_bad is not None for curve in curves):
-        axes.set_title("not a number", loc="right", fontsize=8, pad=5, color=RED)
+        axes.set_title("not a number", loc="right", y=1.0, fontsize=8, pad=5, color=RED)
 
 
 def _short(name: str) -> str:

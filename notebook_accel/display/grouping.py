@@ -10,6 +10,8 @@ PHASES = frozenset(("train", "training", "eval", "evaluation", "val", "valid", "
 _PARTS = re.compile(r"[/_.\-\s:]+")
 _LOSSLIKE = re.compile(r"loss|perplexity|ppl|nll|error|mse|mae|rmse|cross.?entropy|grad.?norm", re.IGNORECASE)
 
+_SCORE = re.compile(r"(^|[_/\W])(acc|accuracy|f1|auc|auroc|bleu|rouge|iou|reward|score|perplexity|ppl)", re.IGNORECASE)
+
 LOG_SPAN = 100.0
 
 
@@ -30,7 +32,11 @@ def make_panels(names: Iterable[str]) -> list[Panel]:
         groups.setdefault(base.lower(), []).append((name, phase or name))
         titles.setdefault(base.lower(), base)
     panels = [Panel(titles[key] if len(lines) > 1 else lines[0][0], tuple(lines)) for key, lines in groups.items()]
-    return sorted(panels, key=lambda panel: 0 if "loss" in panel.title.lower() else 1)
+    return sorted(panels, key=lambda panel: _order(panel.title))
+
+
+def _order(title: str) -> int:
+    return 0 if "loss" in title.lower() else 1 if _SCORE.search(title) else 2
 
 
 def split_phase(name: str) -> tuple[str, str]:

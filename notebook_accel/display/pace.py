@@ -11,12 +11,13 @@ SHARE = 15.0
 class Pace:
     """Lets a drawing happen at most once in ``period`` seconds, and less often when drawing itself is slow."""
 
-    __slots__ = ("_clock", "_next", "_period")
+    __slots__ = ("_clock", "_first", "_next", "_period")
 
     def __init__(self, period: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._period = period
         self._clock = clock
         self._next = float("-inf")
+        self._first = True
 
     def due(self) -> bool:
         """Whether it is time to draw."""
@@ -28,5 +29,7 @@ class Pace:
         try:
             draw()
         finally:
-            end = self._clock()
-            self._next = start + max(self._period, SHARE * (end - start))
+            took = self._clock() - start
+            # The first drawing pays for imports and caches, and says nothing about the next.
+            self._next = start + took + (self._period if self._first else max(self._period - took, SHARE * took))
+            self._first = False

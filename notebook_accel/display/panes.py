@@ -29,7 +29,7 @@ class Panes:
         self._texts["toggle"].add_class("nbacc-toggle")
         self._texts["all"].add_class("nbacc-all")
         self.button = ipywidgets.Button(description=LABELS[0], icon="stop", layout=_layout(width="auto", height="26px"))
-        self.button.layout.flex = "0 0 auto"
+        self.button.layout.flex, self.button.layout.margin = "0 0 auto", "0 0 0 14px"
         self._texts["head"].layout.flex = "1 1 auto"
         self._image = ipywidgets.Image(format="png", layout=_layout(width="100%", max_width="1080px", display="none"))
         top = ipywidgets.HBox([self._texts["head"], self.button], layout=_layout(max_width="1080px", width="100%"))

@@ -121,7 +121,10 @@ def _failed(model: RunModel, rank: RankState) -> tuple[RowTone, str]:
     if rank.failure is None or not rank.failure.consequence:
         return "bad", f"failed: {rank.failure.type_name}" if rank.failure else "failed"
     first = model.failure
-    return "off", f"lost rank {first.rank}" if first and first.rank != rank.rank else "lost the others"
+    return (
+        "off",
+        f"ended after rank {first.rank} failed" if first and first.rank != rank.rank else "ended with the others",
+    )
 
 
 def _at_step(rank: RankState) -> str:
@@ -154,13 +157,14 @@ def _position(rank: RankState) -> float:
 def pick(rows: list[Row], shown: int = SHOWN_RANKS) -> list[Row]:
     """Of many ranks: those in trouble, then the slowest, the median and the fastest, in order of rank."""
     chosen: dict[int, str] = {row.rank: "" for row in rows if row.tone == "bad"}
-    chosen |= {row.rank: "" for row in rows if row.tone == "warn"}
+    strange = [row.rank for row in rows if row.tone == "warn"]
+    chosen |= {rank: "" for rank in strange if 2 * len(strange) < len(rows)}
     chosen = dict(list(chosen.items())[: shown - 3])
     ranked = sorted(rows, key=lambda row: (row.position, row.speed))
     ends = (("slowest", 0), ("median", len(ranked) // 2), ("fastest", -1))
-    moving = ranked[0].position < ranked[-1].position or ranked[0].speed < 0.9 * ranked[-1].speed
+    apart = ranked[0].position < ranked[-1].position or ranked[0].speed < 0.9 * ranked[-1].speed
     for role, index in ends:
-        chosen[ranked[index].rank] = chosen.get(ranked[index].rank) or (role if moving else "")
+        chosen[ranked[index].rank] = chosen.get(ranked[index].rank) or (role if apart and ranked[index].moving else "")
     chosen |= {rank: "" for rank in _outliers(rows) if rank not in chosen and len(chosen) < shown}
     for row in rows:
         if len(chosen) < min(shown, 4):

@@ -34,7 +34,7 @@ CSS = """
 .nbacc .nbacc-table tbody tr:first-child td{padding-top:5px}
 .nbacc .nbacc-table th{overflow:hidden;text-overflow:ellipsis}
 .nbacc .nbacc-table td.nbacc-rank,.nbacc .nbacc-table th.nbacc-rank{padding-left:0;width:2.6em}
-.nbacc .nbacc-table td.nbacc-doing,.nbacc .nbacc-table th.nbacc-doing{text-align:left;width:27%;overflow:hidden;
+.nbacc .nbacc-table td.nbacc-doing,.nbacc .nbacc-table th.nbacc-doing{text-align:left;width:23%;overflow:hidden;
  text-overflow:ellipsis}
 .nbacc .nbacc-table td.nbacc-barcell,.nbacc .nbacc-table th.nbacc-barcell{text-align:left;width:auto}
 .nbacc .nbacc-table th.nbacc-count{width:8.6em}
@@ -55,8 +55,8 @@ CSS = """
 .nbacc-bar i.nbacc-open{width:100%;
  background:repeating-linear-gradient(115deg,var(--nbacc-blue) 0 6px,transparent 6px 12px);
  opacity:.45}
-.nbacc-warn .nbacc-doing span{color:var(--nbacc-amber)}
-.nbacc-bad .nbacc-doing span{color:var(--nbacc-red)}
+.nbacc-warn .nbacc-doing>span:first-child{color:var(--nbacc-amber)}
+.nbacc-bad .nbacc-doing>span:first-child{color:var(--nbacc-red)}
 .nbacc-around{font-size:11.5px;opacity:.62;margin-left:8px}
 .nbacc-role{font-size:11px;opacity:.62;margin-left:8px;padding:0 5px;
  border:1px solid var(--nbacc-line);border-radius:7px}

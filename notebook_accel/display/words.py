@@ -25,7 +25,7 @@ def clock(seconds: float) -> str:
 def roughly(seconds: float) -> str:
     """A duration in one plain word or two: 40 s, 6 min, 2 h 10 min."""
     if seconds < 90:
-        return f"{math.ceil(seconds)} s"
+        return f"{math.ceil(seconds) if seconds < 20 else 5 * round(seconds / 5)} s"
     minutes = round(seconds / 60)
     if minutes < 90:
         return f"{minutes} min"
