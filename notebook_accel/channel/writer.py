@@ -179,7 +179,7 @@ class Writer:
 
 
 class _AgreedBoundary(Boundary):
-    """A boundary that asks the supervisor: every rank waits at its own until all are known to stand at the same step."""
+    """A boundary that asks the supervisor: every rank waits until all are known to stand at the same step."""
 
     __slots__ = ("_changed", "_free_until", "_stop_at", "_writer")
 

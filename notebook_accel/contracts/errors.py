@@ -72,7 +72,7 @@ class RankError(NotebookAccelError):
     """A rank failed.
 
     ``rank`` and ``step`` say where, ``failure`` holds the details, ``others`` the failures of other ranks and
-    ``report`` the text shown in the cell (about twenty lines at most).
+    ``report`` the text shown in the cell (about twenty lines at most), which begins with the exception's own message.
     """
 
     rank: int = -1
@@ -83,9 +83,6 @@ class RankError(NotebookAccelError):
 
     def __str__(self) -> str:
         return self.report or super().__str__()
-
-    def _render_traceback_(self) -> list[str]:
-        return str(self).splitlines()
 
 
 class RankDied(RankError):

@@ -57,7 +57,7 @@ def user_frames(error: BaseException) -> tuple[Frame, ...]:
     """The frames of the user's own code, outermost first, and the place where a library raised, if one did."""
     summary = traceback.extract_tb(error.__traceback__)
     frames = [Frame(f.filename, f.lineno or 0, f.name, f.line or "") for f in summary]
-    frames = [f for f in frames if not f.file.startswith(_PACKAGE)]
+    frames = [f for f in frames if not f.file.startswith(_PACKAGE)] or frames[-3:]
     own = [f for f in frames if not _in_library(f.file)]
     if len(own) > _MOST_FRAMES:
         own = [*own[:2], *own[-(_MOST_FRAMES - 2) :]]
@@ -144,7 +144,7 @@ def _typed(failure: RankFailure, original: BaseException | None) -> RankError:
     try:
         names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
         mixed: Any = type(kind.__name__, (RankError, kind), names)
-        error: RankError = mixed.__new__(mixed)
+        error: RankError = _bare(mixed, original.args)
         error.args = original.args
         vars(error).update(vars(original))
     except (TypeError, AttributeError):
@@ -154,6 +154,14 @@ def _typed(failure: RankFailure, original: BaseException | None) -> RankError:
         return error
     _copy_slots(original, error)
     return error
+
+
+def _bare(kind: Any, args: tuple[Any, ...]) -> Any:
+    """An instance whose ``__init__``, which may take anything, has not been called."""
+    try:
+        return kind.__new__(kind)
+    except TypeError:
+        return kind.__new__(kind, *args)
 
 
 def _copy_slots(source: Any, target: Any) -> None:
@@ -169,8 +177,7 @@ def _copy_slots(source: Any, target: Any) -> None:
 
 def render_report(first: RankFailure, others: Sequence[RankFailure], *, size: int, log_path: str) -> str:
     """The text in the cell: what, where, the user's own lines, the other ranks in a line each."""
-    head = f"{first.type_name}: {first.message}" if first.message else first.type_name
-    lines = [*_cut(head.splitlines(), 6), "", _where(first, size), ""]
+    lines = [*_cut(first.message.splitlines(), 6), "", _where(first, size), ""]
     for frame in first.frames:
         lines += [f"  {place_name(frame.file)}, line {frame.line}, in {frame.function}"]
         source = (frame.source or linecache.getline(frame.file, frame.line)).strip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ class Call:
     """A call of the training function, complete but for the accelerator.
 
     ``target`` names the parameter that receives it (None: the function takes none), ``index`` its place among the
-    positional parameters.
+    positional parameters (past any number of arguments: it is passed by keyword).
     """
 
     function: Callable[..., Any]
@@ -56,7 +57,9 @@ def bind(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[st
         raise CallError(_misfit(function, rest, args, kwargs, target is not None, error)) from None
     if target is None:
         return Call(function, args, kwargs)
-    return Call(function, args, kwargs, target.name, list(signature.parameters).index(target.name))
+    by_keyword = target.kind is target.KEYWORD_ONLY
+    index = sys.maxsize if by_keyword else list(signature.parameters).index(target.name)
+    return Call(function, args, kwargs, target.name, index)
 
 
 def _wants_accelerator(parameter: inspect.Parameter) -> bool:
@@ -64,7 +67,7 @@ def _wants_accelerator(parameter: inspect.Parameter) -> bool:
         return False
     note = parameter.annotation
     if isinstance(note, str):
-        return parameter.name == _NAME or note.rsplit(".", 1)[-1] == "Accelerator"
+        return parameter.name == _NAME or note.strip("'\"").rsplit(".", 1)[-1] == "Accelerator"
     ours = getattr(note, "__name__", "") == "Accelerator" and note.__module__.startswith("notebook_accel.")
     return parameter.name == _NAME or ours
 
