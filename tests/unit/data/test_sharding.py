@@ -13,7 +13,7 @@ from torch.utils.data import BatchSampler, IterableDataset, SequentialSampler
 from notebook_accel.data.samplers import BatchShare, SampleShare, SizedStreamShare
 from notebook_accel.data.sharding import Share, deal_stream, split_range
 
-SIZES = range(0, 19)
+SIZES = range(19)
 BATCHES = (1, 2, 3, 4, 6)
 WORLDS = (2, 3, 4)
 
