@@ -59,7 +59,7 @@ class Tail:
         return data
 
 
-def last_lines(path: str, count: int, limit: int = 8192) -> tuple[str, ...]:
+def last_lines(path: str, count: int, limit: int = 1 << 16) -> tuple[str, ...]:
     """The last non-empty lines of a file (of its last ``limit`` bytes)."""
     try:
         with open(path, "rb") as file:

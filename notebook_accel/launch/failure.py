@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import linecache
 import os
 import signal
@@ -92,6 +93,17 @@ def describe_death(rank: int, exit_code: int | None, *, at: float, step: int, lo
         message = f"the process ended with exit code {exit_code} before its function returned"
         hint = "Something called os._exit, or a library ended the process."
     return RankFailure(rank, at, step, "RankDied", message, hint=hint, log_tail=log_tail)
+
+
+def last_words(lines: Sequence[str]) -> tuple[str, ...]:
+    """The end of a dead rank's log; of Python's crash report, the crash and the user's own frames."""
+    crash = next((i for i, line in enumerate(lines) if line.startswith("Fatal Python error")), None)
+    if crash is None:
+        return tuple(lines[-5:])
+    current = next((i for i, line in enumerate(lines) if line.startswith("Current thread")), crash)
+    stack = itertools.takewhile(lambda line: line.startswith("  File"), lines[current + 1 :])
+    frames = itertools.takewhile(lambda line: "/notebook_accel/launch/" not in line, stack)
+    return (*lines[max(0, crash - 2) : crash + 1], *(line.strip() for line in itertools.islice(frames, 4)))
 
 
 def _signal_hint(number: int) -> str:

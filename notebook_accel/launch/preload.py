@@ -7,6 +7,7 @@ releases, and two threads that import parts of torch can see each other's half-m
 from __future__ import annotations
 
 import importlib
+import os
 
 from .injection import Call
 from .worker import SLOW_MODULES
@@ -27,5 +28,9 @@ def load_for_forked_ranks(call: Call, processes: int) -> None:
     names = [*_TRAINING, *wanted]
     if call.target is not None and processes > 1:
         names += SLOW_MODULES
+    before = dict(os.environ)
     for name in names:
         importlib.import_module(name)
+    # torch._inductor writes its default cache directory there, where the user would find it as if set by hand.
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]

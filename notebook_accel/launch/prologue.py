@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import ctypes
+import faulthandler
 import gc
 import logging
 import os
@@ -50,6 +51,8 @@ def redirect_output(log_path: str) -> None:
     sys.stdout = open(1, "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
     vars(sys).update(__stdin__=sys.stdin, __stdout__=sys.stdout, __stderr__=sys.stderr)
+    # A crash in a native library then leaves the Python stack in this rank's log.
+    faulthandler.enable(file=2, all_threads=False)
     _divert(kernel_streams[::2], sys.stdout)
     _divert(kernel_streams[1::2], sys.stderr)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import pickle
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import cloudpickle
@@ -95,16 +96,17 @@ def _short(value: Any) -> str:
 
 
 def save_error(error: BaseException, path: str) -> bool:
-    """Write an exception, without its traceback; False when it cannot be pickled at all."""
-    for dump in (pickle.dumps, cloudpickle.dumps):
-        try:
-            data = dump(error)
-            pickle.loads(data)
-        except Exception:
-            continue
-        with open(path, "wb") as file:
-            file.write(data)
-        return True
+    """Write an exception, without its traceback; False when not even its class can be pickled."""
+    for value in (error, _Pieces.of(error), _Pieces(type(error), (str(error),), {})):
+        for dump in (pickle.dumps, cloudpickle.dumps):
+            try:
+                data = dump(value)
+                pickle.loads(data)
+            except Exception:
+                continue
+            with open(path, "wb") as file:
+                file.write(data)
+            return True
     return False
 
 
@@ -113,9 +115,29 @@ def load_error(path: str) -> BaseException | None:
     try:
         with open(path, "rb") as file:
             error = pickle.load(file)
+        error = error.build() if isinstance(error, _Pieces) else error
     except Exception:
         return None
     return error if isinstance(error, BaseException) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Pieces:
+    """An exception whose ``__init__`` cannot be called with its ``args``, as pickle would."""
+
+    kind: type[BaseException]
+    args: tuple[Any, ...]
+    state: dict[str, Any]
+
+    @classmethod
+    def of(cls, error: BaseException) -> _Pieces:
+        return cls(type(error), error.args, {name: value for name, value in vars(error).items() if _picklable(value)})
+
+    def build(self) -> BaseException:
+        error = self.kind.__new__(self.kind)
+        error.args = self.args
+        vars(error).update(self.state)
+        return error
 
 
 def leave_process(code: int) -> NoReturn:

@@ -17,7 +17,7 @@ from ..contracts.plan import LaunchPlan, StartMethod
 from ..display.display import Screen
 from ..progress.model import RunModel
 from . import preload
-from .failure import describe_death, first_failure, make_error
+from .failure import describe_death, first_failure, last_words, make_error
 from .ranks import Rank, start_ranks
 from .results import load_error, load_result
 from .run import Run
@@ -196,7 +196,7 @@ class Supervisor:
         if self._stopping is not None or self._first_failure_at is not None:
             self._interrupted.add(rank.number)
             return
-        tail = last_lines(rank.log_path, 5)
+        tail = last_words(last_lines(rank.log_path, 200))
         failure = describe_death(rank.number, exit_code, at=time.time(), step=rank.step, log_tail=tail)
         self._failed(rank, failure, "")
 

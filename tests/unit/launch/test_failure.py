@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import signal
+import threading
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from notebook_accel.launch.failure import (
     describe_exception,
     first_failure,
     is_consequence,
+    last_words,
     make_error,
     user_frames,
 )
@@ -137,6 +139,31 @@ def test_deaths_are_diagnosed(code: int, words: list[str]) -> None:
     assert all(word in str(error) for word in words), str(error)
 
 
+def test_of_a_crash_the_users_own_lines_are_the_last_words() -> None:
+    log = """before
+one more
+Fatal Python error: Segmentation fault
+
+Thread 0x1 (most recent call first):
+  File "/elsewhere/other.py", line 5 in run
+
+Current thread 0x2 (most recent call first):
+  File "/usr/lib/python3/ctypes.py", line 1 in string_at
+  File "/home/me/train.py", line 12 in train
+  File "/site/notebook_accel/launch/worker.py", line 74 in run_rank
+
+Extension modules: numpy, torch""".splitlines()
+    assert last_words(log) == (
+        "before",
+        "one more",
+        "Fatal Python error: Segmentation fault",
+        'File "/usr/lib/python3/ctypes.py", line 1 in string_at',
+        'File "/home/me/train.py", line 12 in train',
+    )
+    assert last_words([f"line {i}" for i in range(9)]) == tuple(f"line {i}" for i in range(4, 9))
+    assert last_words([]) == ()
+
+
 def raise_deep(depth: int) -> None:
     if depth:
         raise_deep(depth - 1)
@@ -170,8 +197,14 @@ def test_exceptions_travel_through_a_file(tmp_path: Any) -> None:
     loaded = load_error(path)
     assert isinstance(loaded, ValueError)
     assert loaded.args == ("x", 3)
-    assert not save_error(WithArguments(1, place="x"), path + "2")
-    assert load_error(path + "2") is None
+    assert save_error(WithArguments(1, place="x"), path)
+    loaded = load_error(path)
+    assert isinstance(loaded, WithArguments)
+    assert (str(loaded), loaded.code) == ("code 1 at x", 1)
+    held = ValueError("holds a lock", threading.Lock())
+    assert save_error(held, path)
+    assert isinstance(load_error(path), ValueError)
+    assert load_error(path + "-not-there") is None
 
 
 def test_results_travel_through_a_file(tmp_path: Any) -> None:
@@ -187,8 +220,6 @@ def test_results_travel_through_a_file(tmp_path: Any) -> None:
 
 
 def test_what_cannot_be_sent_back_is_named_and_the_rest_arrives(tmp_path: Any) -> None:
-    import threading
-
     path = str(tmp_path / "result")
     note = save_result({"weights": [1, 2], "guard": threading.Lock()}, path)
     assert "'guard'" in note
