@@ -11,9 +11,9 @@ from .rows import Row, make_table
 
 
 def title(model: RunModel) -> str:
-    """State, name, device line and elapsed time in one line."""
-    when = f"{model.status} after" if model.over else f"{model.status},"
-    return " · ".join(part for part in (f"{when} {words.clock(model.elapsed)}", model.name, model.line) if part)
+    """Name, device line, state and elapsed time in one line."""
+    when = f" {'after ' if model.over else ''}{words.clock(model.elapsed)}" if model.status != "starting" else ""
+    return " · ".join(part for part in (model.name, model.line, model.status + when) if part)
 
 
 def row_text(row: Row, metric: str) -> str:

@@ -15,7 +15,8 @@ from .pace import Pace
 from .rows import Row, make_table, pick
 from .summary import row_text, summary_text, title
 
-LIVE, PLAIN, CHANGE = 0.25, 5.0, 1.0
+LIVE = 0.25
+CHANGE, PLAIN = 1.0, 5.0
 PLAIN_RANKS = 4
 FOLD_WAIT = 0.4
 BAR = 20
@@ -126,7 +127,7 @@ class PlainBars:
         doing = [rank.bar.description for rank in model.ranks.values() if rank.bar]
         waited = self._clock() - self._last
         # A long run says less often how far it is, so that its log stays readable.
-        due = waited >= max(PLAIN, model.elapsed / 60) or (doing != self._doing and waited >= CHANGE)
+        due = waited >= max(CHANGE, min(PLAIN, model.elapsed / 4), model.elapsed / 60) or (doing != self._doing and waited >= CHANGE)
         if not due:
             return []
         self._last, self._doing = self._clock(), doing
@@ -140,8 +141,8 @@ def bar_line(row: Row, metric: str) -> str:
     filled = round(BAR * (row.fraction or 0))
     bar = "█" * filled + "░" * (BAR - filled)
     left = f"{row.left} left" if row.left else ""
-    shown = f"{metric} {row.metric}" if row.metric else ""
-    parts = (f"{row.doing[:26]:<26}", bar, f"{row.count:>9}", f"{row.rate:>8}", f"{left:>9}", shown, row.memory)
+    shown = f"{metric} {row.metric:>8}" if row.metric else ""
+    parts = (f"{row.doing[:24]:<24}", bar, f"{row.count:>9}", f"{row.rate:>8}", f"{left:>9}", shown, row.memory)
     return f"{row.rank:>4}  " + "  ".join(parts).rstrip()
 
 

@@ -113,6 +113,7 @@ class RunModel:
         if not rank.active:  # started again after a failure
             self.failures = [failure for failure in self.failures if failure.rank != rank.rank]
             rank = self.ranks[rank.rank] = RankState(rank.rank, news=self.clock(), moved=self.clock())
+            self.status, self.status_text = "running", ""
         rank.pid = event.pid
         self._lives(rank)
 
