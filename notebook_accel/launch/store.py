@@ -35,6 +35,8 @@ class MeetingPoint:
             "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": str(self.port),
             "TORCHELASTIC_USE_AGENT_STORE": "True",
+            # By this Lightning Fabric knows that its ranks have been started already.
+            "TORCHELASTIC_RUN_ID": "notebook_accel",
             "GLOO_SOCKET_IFNAME": loopback,
             "NCCL_SOCKET_IFNAME": loopback,
         }
