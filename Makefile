@@ -6,6 +6,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STATE := $(CURDIR)/.setup
 PYTEST := $(PY) -m pytest
+OLD_LIBRARIES := -W ignore::DeprecationWarning -W ignore::ResourceWarning -W ignore::pytest.PytestUnraisableExceptionWarning
 
 export IPYTHONDIR := $(STATE)/ipython
 export JUPYTER_CONFIG_DIR := $(STATE)/jupyter/config
@@ -45,7 +46,7 @@ test-browser: $(VENV)/.installed-browser
 
 test-colab: $(VENV)/.installed-colab
 	UV="$(VENV)/bin/uv" bash scripts/colab_env.sh .venv-colab
-	.venv-colab/bin/python -m pytest -W ignore::DeprecationWarning tests/colab tests/notebook
+	.venv-colab/bin/python -m pytest $(OLD_LIBRARIES) tests/colab tests/notebook
 
 # One stamp per extra of setup.cfg: a second call installs nothing.
 $(VENV)/.installed-%: setup.cfg pyproject.toml constraints.txt | $(PY)

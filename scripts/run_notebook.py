@@ -128,6 +128,7 @@ def execute(source: Path, folder: Path) -> int:
         timeout=None,
         kernel_name="python3",
         store_widget_state=False,
+        record_timing=False,
         resources={"metadata": {"path": str(source.parent)}},
         extra_arguments=["--IPKernelApp.log_level=ERROR"],
         on_cell_executed=lambda **_: follower.look(),
