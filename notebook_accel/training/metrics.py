@@ -75,8 +75,7 @@ class MetricLog:
             )
         if tensor.is_complex():
             raise TypeError(f"log keeps real numbers; {name!r} is a tensor of {tensor.dtype}. Log its abs().")
-        value = self._read_later(tensor)
-        return float(value) if type(value) is bool else value
+        return self._read_later(tensor.float() if tensor.dtype is torch.bool else tensor)
 
     def _read_other(self, name: str, value: Any) -> Value:
         """Kinds that are too rare to look for first: numpy's numbers, subclasses, fractions."""

@@ -31,8 +31,10 @@ class AcceleratedScheduler:
         self._accumulation = accumulation
         self._repeat = 1 if isinstance(scheduler, ReduceLROnPlateau) else repeat
         self._with_optimizer = with_optimizer
-        # OneCycleLR raises when stepped beyond its end, which a padded last batch on several ranks would do.
-        self._end: float = getattr(scheduler, "total_steps", None) or float("inf")
+        # Batches that fill up the last turn would step OneCycleLR beyond its end, where it rises again, then raises.
+        # Alone, its very last step is left to torch; the rate after it is not trained with.
+        total: float = getattr(scheduler, "total_steps", None) or float("inf")
+        self._last = total if self._repeat == 1 else total - 1
 
     def step(self, *args: Any, **kwargs: Any) -> None:
         """Move on if the optimizer did; arguments are those of the scheduler's own ``step``."""
@@ -48,7 +50,7 @@ class AcceleratedScheduler:
             if optimizer.step_was_skipped:
                 return
         for _ in range(self._repeat):
-            if self._end == float("inf") or scheduler._step_count <= self._end:
+            if scheduler._step_count <= self._last:
                 scheduler.step(*args, **kwargs)
 
     def get_last_lr(self) -> list[Any]:
