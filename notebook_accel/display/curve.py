@@ -13,6 +13,7 @@ from ..progress.series import Series
 Floats = NDArray[np.float64]
 
 MOST_POINTS = 2_000
+LARGEST = 1e100
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,6 @@ def make_curve(
     low, high = _array(columns.low, np.float64), _array(columns.high, np.float64)
     with np.errstate(all="ignore"):
         mean = _array(columns.sums, np.float64) / _array(columns.counts, np.uint32)
-    last = float(mean[-1]) if mean.size else float("nan")
     if np.any(np.diff(x) < 0):
         order = np.argsort(x, kind="stable")
         x, mean, low, high = x[order], mean[order], low[order], high[order]
@@ -54,14 +54,19 @@ def make_curve(
     band_x, band_low, band_high = envelope(x, low, high, most // 2)
     return Curve(
         x=x[keep],
-        mean=mean[keep],
+        mean=_drawable(mean[keep]),
         band_x=band_x,
-        low=band_low,
-        high=band_high,
-        last=last,
+        low=_drawable(band_low),
+        high=_drawable(band_high),
+        last=float(mean[-1]) if mean.size else float("nan"),
         first_bad=float(x[bad[0]]) if bad.size else None,
         spread=bool(np.any(low < high)),
     )
+
+
+def _drawable(values: Floats) -> Floats:
+    """Values with which matplotlib can still calculate."""
+    return np.where(np.isfinite(values), np.clip(values, -LARGEST, LARGEST), np.nan)
 
 
 def _array(column: Any, kind: Any) -> Any:

@@ -13,6 +13,7 @@ _LOSSLIKE = re.compile(r"loss|perplexity|ppl|nll|error|mse|mae|rmse|cross.?entro
 _SCORE = re.compile(r"(^|[_/\W])(acc|accuracy|f1|auc|auroc|bleu|rouge|iou|reward|score|perplexity|ppl)", re.IGNORECASE)
 
 LOG_SPAN = 100.0
+LEAST = 1e-100
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,4 +51,4 @@ def split_phase(name: str) -> tuple[str, str]:
 
 def wants_log(title: str, low: float, high: float) -> bool:
     """Whether a panel with finite values from ``low`` to ``high`` reads better on a logarithmic scale."""
-    return bool(_LOSSLIKE.search(title)) and low > 0 and high / low >= LOG_SPAN
+    return bool(_LOSSLIKE.search(title)) and low > LEAST and high / low >= LOG_SPAN

@@ -26,7 +26,7 @@ def row_text(row: Row, metric: str) -> str:
 
 def metrics_line(model: RunModel) -> str:
     """The last mean of every metric: "loss 0.318 · lr 1e-3"."""
-    shown = [f"{name} {words.value(model.history[name].values[-1])}" for name in list(model.history)[:12]]
+    shown = [f"{name} {words.value(model.history[name].last)}" for name in list(model.history)[:12]]
     return " · ".join(shown)
 
 

@@ -127,7 +127,9 @@ class PlainBars:
         doing = [rank.bar.description for rank in model.ranks.values() if rank.bar]
         waited = self._clock() - self._last
         # A long run says less often how far it is, so that its log stays readable.
-        due = waited >= max(CHANGE, min(PLAIN, model.elapsed / 4), model.elapsed / 60) or (doing != self._doing and waited >= CHANGE)
+        due = waited >= max(CHANGE, min(PLAIN, model.elapsed / 4), model.elapsed / 60) or (
+            doing != self._doing and waited >= CHANGE
+        )
         if not due:
             return []
         self._last, self._doing = self._clock(), doing

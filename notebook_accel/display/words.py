@@ -52,7 +52,7 @@ def value(number: float | str) -> str:
     if size and (size < 1e-3 or size >= 1e6):
         mantissa, exponent = f"{number:.2e}".split("e")
         return f"{mantissa}e{int(exponent)}"
-    if number == int(number) and size >= 10:
+    if number == 0 or (number == int(number) and size >= 10):
         return f"{int(number)}"
     digits = 4 if size < 1 else 3 if size < 10 else 2 if size < 100 else 1 if size < 10_000 else 0
     return f"{number:.{digits}f}"

@@ -164,6 +164,11 @@ class Series:
         return any(samples.went_back for samples in self._by_rank.values())
 
     @property
+    def last(self) -> float:
+        """The newest entry of the mean, NaN when there is none."""
+        return self._sums[-1] / self._counts[-1] if self._counts else float("nan")
+
+    @property
     def first_time(self) -> float:
         """When the first value was logged, in seconds since the epoch."""
         return self._times[0] if self._times else 0.0
@@ -184,5 +189,5 @@ class Series:
 
     def __repr__(self) -> str:
         ranks = len(self._by_rank)
-        last = f", last {self._sums[-1] / self._counts[-1]:.4g}" if len(self) else ""
+        last = f", last {self.last:.4g}" if len(self) else ""
         return f"<{self.name}: {len(self)} values, {ranks} rank{'' if ranks == 1 else 's'}{last}>"
