@@ -31,10 +31,11 @@ class AcceleratedScheduler:
         self._accumulation = accumulation
         self._repeat = 1 if isinstance(scheduler, ReduceLROnPlateau) else repeat
         self._with_optimizer = with_optimizer
+        self._adjust = accumulation.adjust_scheduler and hasattr(scheduler, "_step_count")
         # Batches that fill up the last turn would step OneCycleLR beyond its end, where it rises again, then raises.
         # Alone, its very last step is left to torch; the rate after it is not trained with.
-        total: float = getattr(scheduler, "total_steps", None) or float("inf")
-        self._last = total if self._repeat == 1 else total - 1
+        total = getattr(scheduler, "total_steps", None)
+        self._last = total if total is None or self._repeat == 1 else total - 1
 
     def step(self, *args: Any, **kwargs: Any) -> None:
         """Move on if the optimizer did; arguments are those of the scheduler's own ``step``."""
@@ -43,14 +44,14 @@ class AcceleratedScheduler:
             scheduler.step(*args, **kwargs)
             return
         if not self._accumulation.sync_gradients:
-            if self._accumulation.adjust_scheduler:
+            if self._adjust:
                 scheduler._step_count += 1
             return
         for optimizer in self.optimizers:
             if optimizer.step_was_skipped:
                 return
         for _ in range(self._repeat):
-            if scheduler._step_count <= self._last:
+            if self._last is None or scheduler._step_count <= self._last:
                 scheduler.step(*args, **kwargs)
 
     def get_last_lr(self) -> list[Any]:
