@@ -195,6 +195,7 @@ class _Launch:
     def in_this_thread(self) -> Run:
         """Run to the end, drawing from this thread; an interrupt of the kernel asks the ranks to stop."""
         with _own_interrupt(self._request_stop) as interrupts:
+            self._screen.open(self._model)
             self._to_the_end()
         if self.run.error is not None:
             raise self.run.error
@@ -203,7 +204,8 @@ class _Launch:
         return self.run
 
     def in_background(self) -> Run:
-        """Run to the end in a thread of its own."""
+        """Run to the end in a thread of its own; what it draws belongs to this cell."""
+        self._screen.open(self._model)
         thread = threading.Thread(target=self._to_the_end, name="notebook_accel-run", daemon=True)
         thread.start()
         return self.run
@@ -214,7 +216,6 @@ class _Launch:
 
     def _to_the_end(self) -> None:
         try:
-            self._screen.open(self._model)
             self.run.error = self._with_restarts()
         except BaseException as error:
             self.run.error = error

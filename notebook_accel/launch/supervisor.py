@@ -29,6 +29,7 @@ _TICK_S = 0.1
 _OTHER_FAILURES_S = 0.25
 _LEAVE_S = 3.0
 _HELLO_S = 120.0
+_DOUBLE_CLICK_S = 1.0
 
 MakeJobs = Callable[[str, StartMethod], Sequence[RankJob]]
 
@@ -64,7 +65,8 @@ class Supervisor:
         self._stopping: Stopping | None = None
         self._stop_reason = ""
         self._stop_requests = 0
-        self._handled_requests = 0
+        self._handled_presses = screen.presses
+        self._pressed_at = float("-inf")
         self._first_failure_at: float | None = None
         self._leave_sent_at: float | None = None
         self._first_step: tuple[float, int] | None = None
@@ -119,8 +121,15 @@ class Supervisor:
         self._decide(time.monotonic())
         self._directory.flush()
         self._screen.refresh(self._model)
-        if self._screen.presses > self._handled_requests:
-            self._handled_requests = self._screen.presses
+        self._look_at_button(time.monotonic())
+
+    def _look_at_button(self, now: float) -> None:
+        if self._screen.presses == self._handled_presses:
+            return
+        self._handled_presses = self._screen.presses
+        # A double click is one wish, not the wish to end the ranks at once.
+        if now - self._pressed_at > _DOUBLE_CLICK_S:
+            self._pressed_at = now
             self.request_stop("stopped by the Stop button")
 
     # Events.
