@@ -19,7 +19,7 @@ from typing import Literal
 import nbformat
 import psutil
 import pytest
-from playwright.sync_api import Browser, Page, Playwright
+from playwright.sync_api import Browser, Locator, Page, Playwright
 
 ROOT = Path(__file__).parents[2]
 SCREENSHOTS = ROOT / ".browser"
@@ -100,11 +100,10 @@ class Notebook:
         content: dict[str, object] = json.loads(self.path.read_text("utf-8"))
         return content
 
-    def picture(self, name: str) -> Path:
+    def picture(self, name: str, part: Locator | None = None) -> None:
+        """Leave a picture of the page, or of a part of it, for people to look at."""
         SCREENSHOTS.mkdir(exist_ok=True)
-        path = SCREENSHOTS / f"{name}.png"
-        self.page.screenshot(path=path)
-        return path
+        (part or self.page).screenshot(path=SCREENSHOTS / f"{name}.png")
 
 
 @contextmanager

@@ -68,10 +68,12 @@ def test_the_quickstart_shows_its_progress_and_leaves_static_curves(page: Page, 
     expect(page.locator(f"{LIVE} table.nbacc-table tbody tr")).to_have_count(2, timeout=60_000)
     page.wait_for_function(f"{DONE}.length === 2 && {DONE}.every(width => width > 0)", timeout=60_000)
     page.locator(f"{LIVE} img").first.wait_for(timeout=60_000)
-    first = page.evaluate(PICTURE)
-    page.wait_for_function(f"first => {{ const now = {PICTURE}; return now && now !== first; }}", arg=first)
+    for _redrawn in range(3):
+        shown = page.evaluate(PICTURE)
+        page.wait_for_function(f"shown => {{ const now = {PICTURE}; return now && now !== shown; }}", arg=shown)
     page.locator(LIVE).first.scroll_into_view_if_needed()
     notebook.picture(f"{name}-2-during")
+    notebook.picture(f"{name}-live-cell", page.locator(".jp-CodeCell", has=page.locator(LIVE)))
 
     # Afterwards: no widget, the same table and the curves as plain HTML.
     notebook.wait_until_idle()
