@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import Any
 
+import accelerate
 import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
 
+from notebook_accel.training import options
 from notebook_accel.training.accelerator import Accelerator
 
 EPOCHS = 3
@@ -59,11 +61,22 @@ def loss_of(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
 
 
 def with_accelerator(case: Case) -> Result:
+    """Our Accelerator in the loop."""
+    return loop(Accelerator(gradient_accumulation_steps=case.accumulate, mixed_precision=case.precision), case)
+
+
+def with_accelerate(case: Case) -> Result:
+    """HF Accelerate's in the same loop."""
+    return loop(hf_accelerator(gradient_accumulation_steps=case.accumulate, mixed_precision=case.precision), case)
+
+
+def hf_accelerator(**options: Any) -> Any:
+    os.environ["OMP_NUM_THREADS"] = "1"  # it sets the number of threads itself otherwise
+    return accelerate.Accelerator(cpu=True, **options)
+
+
+def loop(accelerator: Any, case: Case) -> Result:
     """The loop as a user writes it."""
-    accelerator = Accelerator(
-        gradient_accumulation_steps=case.accumulate,
-        mixed_precision=case.precision,
-    )
     model = make_model()
     optimizer = make_optimizer(case, model)
     scheduler = make_scheduler(optimizer)
@@ -96,6 +109,8 @@ def by_hand(case: Case) -> Result:
     replica = DistributedDataParallel(model) if size > 1 else model
     optimizer = make_optimizer(case, model)
     scheduler = make_scheduler(optimizer)
+    scaler = torch.amp.GradScaler("cpu", enabled=case.precision == "fp16")
+    dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(case.precision)
     data = make_data(case.samples)
     losses = []
     for _ in range(EPOCHS):
@@ -105,12 +120,12 @@ def by_hand(case: Case) -> Result:
             complete = number % case.accumulate == 0 or number == len(batches)
             if size > 1:
                 replica.require_backward_grad_sync = complete
-            with torch.autocast("cpu", torch.bfloat16, enabled=case.precision == "bf16"):
+            with torch.autocast("cpu", dtype, enabled=dtype is not None):
                 outputs = replica(inputs)
             loss = loss_of(outputs.float(), targets)
-            (loss / case.accumulate).backward()
+            scaler.scale(loss / case.accumulate).backward()
             if complete:
-                step_by_hand(case, model, optimizer)
+                step_by_hand(case, model, optimizer, scaler)
                 if case.schedule:
                     for _ in range(size):
                         scheduler.step()
@@ -118,12 +133,16 @@ def by_hand(case: Case) -> Result:
     return losses, model.state_dict()
 
 
-def step_by_hand(case: Case, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
+def step_by_hand(
+    case: Case, model: torch.nn.Module, optimizer: torch.optim.Optimizer, scaler: torch.amp.GradScaler
+) -> None:
+    scaler.unscale_(optimizer)
     if case.clip_norm is not None:
         torch.nn.utils.clip_grad_norm_(model.parameters(), case.clip_norm)
     if case.clip_value is not None:
         torch.nn.utils.clip_grad_value_(model.parameters(), case.clip_value)
-    optimizer.step()
+    scaler.step(optimizer)
+    scaler.update()
     optimizer.zero_grad()
 
 
@@ -134,3 +153,24 @@ def batches_by_hand(samples: int, rank: int, size: int) -> Iterator[list[int]]:
         indices += islice(cycle(range(samples)), -samples % (BATCH * size))
     for start in range(rank * BATCH, len(indices), BATCH * size):
         yield indices[start : start + BATCH]
+
+
+def order_with_accelerator(samples: int, split: bool, even: bool) -> list[list[int]]:
+    config = options.DataLoaderConfiguration(split, even_batches=even, use_seedable_sampler=True, data_seed=3)
+    return order(Accelerator(dataloader_config=config), samples)
+
+
+def order_with_accelerate(samples: int, split: bool, even: bool) -> list[list[int]]:
+    config = accelerate.DataLoaderConfiguration(split, even_batches=even, use_seedable_sampler=True, data_seed=3)
+    return order(hf_accelerator(dataloader_config=config), samples)
+
+
+def order(accelerator: Any, samples: int) -> list[list[int]]:
+    """The batches this rank sees in two shuffled epochs, and at the end of each what is said of it."""
+    loader = accelerator.prepare(DataLoader(TensorDataset(torch.arange(samples)), batch_size=BATCH, shuffle=True))
+    seen = []
+    for _ in range(2):
+        for (batch,) in loader:
+            seen.append(batch.tolist())
+        seen.append([len(loader), loader.total_batch_size, loader.total_dataset_length])
+    return seen
