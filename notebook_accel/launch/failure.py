@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import linecache
 import os
@@ -191,9 +192,8 @@ def render_report(first: RankFailure, others: Sequence[RankFailure], *, size: in
     """The text in the cell: what, where, the user's own lines, the other ranks in a line each."""
     lines = [*_cut(first.message.splitlines(), 6), "", _where(first, size), ""]
     for frame in first.frames:
-        lines += [f"  {place_name(frame.file)}, line {frame.line}, in {frame.function}"]
-        source = (frame.source or linecache.getline(frame.file, frame.line)).strip()
-        lines += [f"      {source}"] if source else []
+        lines += [f"  {frame.file}, line {frame.line}, in {frame.function}"]
+        lines += [f"      {frame.source}"] if frame.source else []
     lines += [first.hint] if first.hint else []
     lines += [f"  | {line}" for line in first.log_tail]
     lines += [f"  {line}" for line in _other_lines(first, others)]
@@ -222,6 +222,15 @@ def _other_lines(first: RankFailure, others: Sequence[RankFailure]) -> list[str]
 
 def _cut(lines: list[str], most: int) -> list[str]:
     return lines if len(lines) <= most else [*lines[: most - 1], f"… {len(lines) - most + 1} more"]
+
+
+def in_the_users_words(failure: RankFailure) -> RankFailure:
+    """The failure with its frames as the notebook's user knows them: which cell, and the line's text from here."""
+    frames = tuple(
+        Frame(place_name(f.file), f.line, f.function, (f.source or linecache.getline(f.file, f.line)).strip())
+        for f in failure.frames
+    )
+    return dataclasses.replace(failure, frames=frames)
 
 
 def place_name(path: str) -> str:

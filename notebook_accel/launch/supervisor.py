@@ -17,7 +17,7 @@ from ..contracts.plan import LaunchPlan, StartMethod
 from ..display.display import Screen
 from ..progress.model import RunModel
 from . import preload
-from .failure import describe_death, first_failure, last_words, make_error
+from .failure import describe_death, first_failure, in_the_users_words, last_words, make_error
 from .ranks import Rank, start_ranks
 from .results import load_error, load_result
 from .run import Run
@@ -154,7 +154,7 @@ class Supervisor:
                 self._finished(rank, event)
             case Failed():
                 self._show_rest(rank.number, event.log_size)
-                self._failed(rank, event.failure, event.error)
+                self._failed(rank, in_the_users_words(event.failure), event.error)
                 return
         self._model.apply(event)
 
