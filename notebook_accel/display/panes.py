@@ -18,26 +18,44 @@ from .table import table_html, toggle_html
 
 NAMES = ("head", "alert", "table", "toggle", "all", "log", "outputs")
 LABELS = ("Stop", "End now", "Ending")
+WIDTH = "1080px"
+HIDDEN = "nbacc-hidden"
 
 
 class Panes:
     """``box`` holds all of them, ``button`` is the Stop button."""
 
     def __init__(self) -> None:
-        self._texts: dict[str, Any] = {name: _text() for name in NAMES}
-        self._style = _text(STYLE)
-        self._texts["toggle"].add_class("nbacc-toggle")
-        self._texts["all"].add_class("nbacc-all")
-        self.button = ipywidgets.Button(description=LABELS[0], icon="stop", layout=_layout(width="auto", height="26px"))
-        self.button.layout.flex, self.button.layout.margin = "0 0 auto", "0 0 0 14px"
-        self._texts["head"].layout.flex = "1 1 auto"
-        self._image = ipywidgets.Image(format="png", layout=_layout(width="100%", max_width="1080px", display="none"))
-        top = ipywidgets.HBox([self._texts["head"], self.button], layout=_layout(max_width="1080px", width="100%"))
-        top.layout.align_items = "center"
-        above = [self._texts[name] for name in NAMES[1:5]]
-        below = [self._texts[name] for name in NAMES[5:]]
-        self.box = ipywidgets.VBox([self._style, top, *above, self._image, *below], layout=_layout(width="100%"))
-        self._boxes = (top, self.box)
+        self._made: list[Any] = []
+        try:
+            self._build()
+        except BaseException:
+            self.close()
+            raise
+
+    def _build(self) -> None:
+        # Widget state is mostly layouts and styles, so all share one; what differs is a class of the style sheet.
+        wide = self._make("Layout", width="100%", max_width=WIDTH, margin="0", flex="1 1 auto", align_items="center")
+        narrow = self._make("Layout", width="auto", height="26px", margin="0 0 0 14px", flex="0 0 auto")
+        sheet = self._make("HTML", value=STYLE, layout=wide)
+        texts = {name: self._make("HTML", layout=wide, style=sheet.style) for name in NAMES}
+        self._texts = texts
+        self.button = self._make("Button", description=LABELS[0], icon="stop", layout=narrow)
+        self._image = self._make("Image", format="png", layout=wide)
+        top = self._make("HBox", children=[texts["head"], self.button], layout=wide)
+        middle = [texts[name] for name in NAMES[1:5]]
+        below = [texts[name] for name in NAMES[5:]]
+        self.box = self._make("VBox", children=[sheet, top, *middle, self._image, *below], layout=wide)
+        for widget in (sheet, self._image, *texts.values()):
+            widget.add_class(HIDDEN)
+        for name in ("toggle", "all"):
+            texts[name].add_class(f"nbacc-{name}")
+
+    def _make(self, kind: str, **traits: Any) -> Any:
+        """A widget or layout that ``close`` will close."""
+        widget = getattr(ipywidgets, kind)(**traits)
+        self._made.append(widget)
+        return widget
 
     def update(self, model: RunModel, *, presses: int = 0) -> None:
         """Bring header, notes and bars up to date; ``presses`` of the Stop button change what it says."""
@@ -59,8 +77,7 @@ class Panes:
     def show_plot(self, png: bytes) -> None:
         """Put a new plot in the place of the old one."""
         self._image.value = png
-        if self._image.layout.display is not None:
-            self._image.layout.display = None
+        self._image.remove_class(HIDDEN)
 
     def _set(self, name: str, content: str) -> None:
         widget = self._texts[name]
@@ -68,26 +85,18 @@ class Panes:
         if widget.value == content:
             return
         if bool(widget.value) != bool(content):  # an empty widget would still take its margins
-            widget.layout.display = None if content else "none"
+            (widget.remove_class if content else widget.add_class)(HIDDEN)
         widget.value = content
 
     def close(self) -> None:
         """Empty and close every widget, so that a saved notebook carries none of their content."""
-        texts = [*self._texts.values(), self._style]
-        for widget, empty in [*((text, "") for text in texts), (self._image, b"")]:
+        for widget in self._made:
             with contextlib.suppress(Exception):
-                widget.value = empty
-        for widget in (*texts, self._image, self.button, *self._boxes):
-            for name in ("layout", "style"):
-                with contextlib.suppress(Exception):
-                    getattr(widget, name).close()
+                widget._dom_classes = ()
+                widget.value = widget.value[:0]  # text or bytes
+        for widget in reversed(self._made):
+            with contextlib.suppress(Exception):
+                widget.style.close()
             with contextlib.suppress(Exception):
                 widget.close()
-
-
-def _layout(**traits: Any) -> Any:
-    return ipywidgets.Layout(margin="0", **traits)
-
-
-def _text(content: str = "") -> Any:
-    return ipywidgets.HTML(content, layout=_layout(width="100%", display="none"))
+        self._made.clear()

@@ -11,6 +11,7 @@ CSS = """
  color:var(--jp-ui-font-color1,inherit);
  font:13px/1.45 var(--jp-ui-font-family,system-ui,-apple-system,"Segoe UI",Roboto,sans-serif);
  font-variant-numeric:tabular-nums;max-width:1080px;margin:2px 0}
+.nbacc-hidden{display:none!important}
 .nbacc *{box-sizing:border-box}
 .nbacc-head{display:flex;flex-wrap:wrap;align-items:baseline;gap:2px 14px;padding:3px 0 5px}
 .nbacc-head b{font-weight:600}

@@ -38,7 +38,10 @@ KAGGLE = "KAGGLE_KERNEL_RUN_TYPE"
             FrontEnd("kaggle", True, True),
         ),
         ({"shell": IN_KERNEL, "environ": {KAGGLE: "Batch"}}, FrontEnd("kaggle", False, True)),
-        ({"shell": IN_KERNEL, "environ": {"PAPERMILL_RUN": "1"}}, FrontEnd("jupyter", False, True)),
+        ({"shell": IN_KERNEL, "parent": ["python3", "/bin/papermill", "a.ipynb"]}, FrontEnd("jupyter", False, True)),
+        ({"shell": IN_KERNEL, "parent": ["python3", "-m", "nbconvert"]}, FrontEnd("jupyter", False, True)),
+        ({"shell": IN_KERNEL, "parent": ["/bin/jupyter-execute", "a.ipynb"]}, FrontEnd("jupyter", False, True)),
+        ({"shell": IN_KERNEL, "parent": ["python3", "/bin/jupyter-lab", "papermill"]}, FrontEnd("jupyter", True, True)),
         ({"shell": None, "environ": {KAGGLE: "Batch"}}, FrontEnd("pipe", False, False)),
     ],
 )
