@@ -100,7 +100,7 @@ def _doing(model: RunModel, rank: RankState, newest: float) -> tuple[RowTone, st
     if rank.phase == "interrupted":
         return "warn", f"stopped{_at_step(rank)}"
     if model.over:
-        return "warn", f"ended{_at_step(rank)}"
+        return "warn" if model.status == "stopped" else "off", f"ended{_at_step(rank)}"
     silence = model.now - rank.news
     if silence >= SILENT and rank.phase != "waiting":
         return "warn", f"no news for {words.span(silence)}"

@@ -78,12 +78,12 @@ CSS = """
 .nbacc-error{border-left:3px solid var(--nbacc-red);background:rgba(214,69,61,.07);border-radius:0 4px 4px 0;
  padding:7px 12px;margin:3px 0 8px}
 .nbacc-error .nbacc-what{color:var(--nbacc-red);font-weight:600}
-.nbacc-error pre{margin:5px 0 2px;padding:0;border:0;background:none;color:inherit;white-space:pre-wrap;
+.nbacc .nbacc-error pre{margin:5px 0 2px;padding:0;border:0;background:none;color:inherit;white-space:pre-wrap;
  overflow-wrap:anywhere;font:12px/1.5 var(--jp-code-font-family,ui-monospace,SFMono-Regular,Menlo,Consolas,monospace)}
 .nbacc-where{opacity:.6}
 .nbacc-shown{margin:6px 0;display:grid;grid-template-columns:3.6em minmax(0,1fr)}
 .nbacc-shown img{max-width:100%;height:auto}
-.nbacc-shown pre{margin:0;background:none;color:inherit;white-space:pre-wrap}
+.nbacc .nbacc-shown pre{margin:0;background:none;color:inherit;white-space:pre-wrap}
 """
 
 STYLE = f"<style>{' '.join(CSS.split(chr(10)))}</style>"

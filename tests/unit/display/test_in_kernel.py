@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from kernels import Cell, Kernel
+from kernels import ROOT, Cell, Kernel
 
 pytestmark = pytest.mark.kernel
 
@@ -89,19 +90,26 @@ def test_widgets_live_and_a_static_page_at_the_end(kernel: Kernel) -> None:
     ).result in ("0", "")
 
 
+EXECUTE = """
+import sys, nbclient, nbformat
+path, root = sys.argv[1:]
+notebook = nbformat.read(path, as_version=4)
+nbclient.NotebookClient(notebook, timeout=60, resources={"metadata": {"path": root}}).execute()
+nbformat.write(notebook, path)
+"""
+
+
 @pytest.fixture(scope="module")
-def saved() -> Any:
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A notebook that was executed without a page, as its file holds it."""
     nbformat = pytest.importorskip("nbformat")
-    nbclient = pytest.importorskip("nbclient")
-    notebook = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_code_cell(OPEN.format(ui="widget") + TRAIN + CLOSE)],
-        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
-    )
-    root = str(Path(__file__).parents[3])
-    client = nbclient.NotebookClient(notebook, timeout=60, resources={"metadata": {"path": root}})
-    client.execute()
-    return notebook
+    pytest.importorskip("nbclient")
+    path = tmp_path_factory.mktemp("saved") / "run.ipynb"
+    cell = nbformat.v4.new_code_cell(OPEN.format(ui="widget") + TRAIN + CLOSE)
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell], metadata=kernel), path)
+    subprocess.run([sys.executable, "-c", EXECUTE, str(path), str(ROOT)], check=True, capture_output=True)
+    return nbformat.read(path, as_version=4)
 
 
 def test_the_saved_notebook_has_curves_and_no_widgets(saved: Any) -> None:
