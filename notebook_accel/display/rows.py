@@ -70,10 +70,10 @@ def make_row(model: RunModel, rank: RankState, metric: str, newest: float) -> Ro
     """The row of one rank; ``newest`` is when any rank last moved."""
     tone, doing = _doing(model, rank, newest)
     live = rank.active and not model.over
-    now = model.now if live else None
     bar = rank.bar
+    now = model.now if live and not (bar and bar.done) else None
     speed = bar.meter.rate(now) if bar else rank.steps.rate(now)
-    left = bar.remaining(now) if bar and live else None
+    left = bar.remaining(now) if bar and now is not None else None
     shown = rank.metrics.get(metric)
     return Row(
         rank=rank.rank,

@@ -9,7 +9,9 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
+from ..progress.lines import visible_text
 from ..progress.model import RunModel
+from ..progress.shelf import Shown
 from . import words
 from .pace import Pace
 from .rows import Row, make_table, pick
@@ -74,9 +76,18 @@ class LogLines:
     def __init__(self) -> None:
         self._told: dict[int, set[int]] = {}
         self._next = 0
+        self._shown: list[Shown] = []
 
     def new(self, model: RunModel, *, wait: float) -> list[str]:
         """The lines not given yet; a line waits ``wait`` seconds for other ranks to say the same."""
+        return [*self._written(model, wait), *self._displayed(model)]
+
+    def _displayed(self, model: RunModel) -> list[str]:
+        before, self._shown = self._shown, list(model.shelf)
+        fresh = [item for item in self._shown if not any(item is known for known in before)]
+        return [f"[{item.rank}] {plain(item)}" for item in fresh]
+
+    def _written(self, model: RunModel, wait: float) -> list[str]:
         lines = []
         entries = list(model.log)
         if entries and (missed := entries[0].number - self._next) > 0:
@@ -136,6 +147,12 @@ class PlainBars:
         table = make_table(model)
         rows = table.all_rows or table.rows
         return [row_text(row, table.metric) for row in (rows if len(rows) <= PLAIN_RANKS else pick(rows, PLAIN_RANKS))]
+
+
+def plain(item: Shown) -> str:
+    """What a rank displayed, as far as text can say it."""
+    text = visible_text(str(item.data.get("text/plain", "")))
+    return text or f"showed {', '.join(item.data) or 'nothing'}"
 
 
 def bar_line(row: Row, metric: str) -> str:

@@ -19,6 +19,11 @@ def visible(line: str) -> str:
     return line if len(line) <= LINE_LIMIT else line[: LINE_LIMIT - 1] + "…"
 
 
+def visible_text(text: str) -> str:
+    """What stays visible of several lines."""
+    return "\n".join(visible(line) for line in text.split("\n")).rstrip("\n")
+
+
 class LineSplitter:
     """Cuts a stream of text chunks into visible lines; ``rest`` is the line that has not ended yet."""
 

@@ -81,6 +81,15 @@ def test_the_cause_is_red_and_what_follows_is_not() -> None:
     ]
 
 
+def test_a_bar_that_is_done_keeps_its_speed() -> None:
+    model, clock = running(1)
+    model.apply(Progress(0, clock.now, 1, "epoch 1 of 3", 200, 200, done=True))
+    speed = make_table(model).rows[0].rate
+    clock.now += 5
+    (row,) = make_table(model).rows
+    assert (row.rate, row.left, row.count) == (speed, "", "200/200")
+
+
 def test_outer_bars_and_postfix_stand_beside() -> None:
     model, clock = running(1)
     model.apply(Progress(0, clock.now, 2, "batches: ", 3, None, "B", "loss=0.3, "))

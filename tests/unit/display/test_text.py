@@ -7,7 +7,7 @@ import re
 
 from unit.display.simulated import START, Clock, failed, started, step
 
-from notebook_accel.contracts.events import Ended, Finished, Output
+from notebook_accel.contracts.events import Display, Ended, Finished, Output
 from notebook_accel.display.text import LogLines, TextScreen
 from notebook_accel.progress import RunModel
 
@@ -159,6 +159,16 @@ def test_lines_that_fell_out_of_the_ring_are_counted() -> None:
     assert first == "… 500 lines are only in the log files"
     assert rest[0] == "[0] 500"
     assert len(rest) == 1_000
+
+
+def test_displays_are_told_once_as_text() -> None:
+    model, lines = RunModel(clock=Clock()), LogLines()
+    model.apply(Display(0, START, {"text/plain": "   a\x1b[31m  b\n0  1  2\n", "text/html": "<table>"}))
+    model.apply(Display(1, START, {"image/png": "AAAA"}, "figure"))
+    assert lines.new(model, wait=0.0) == ["[0]    a  b\n0  1  2", "[1] showed image/png"]
+    assert lines.new(model, wait=0.0) == []
+    model.apply(Display(1, START, {"text/plain": "again"}, "figure"))
+    assert lines.new(model, wait=0.0) == ["[1] again"]
 
 
 def test_it_is_used_where_there_is_no_notebook() -> None:
