@@ -53,6 +53,8 @@ class Writer:
         self.boundary: Boundary = _AgreedBoundary(self)
         self.memory: Callable[[], tuple[int, int]] | None = None
         self.leave = threading.Event()
+        self.sending = False
+        """Whether the training thread is inside here: an exception out of a signal handler would cut a line in two."""
         self._clock = clock
         self._on_lost = on_lost
         self._ids = itertools.count()
@@ -60,6 +62,7 @@ class Writer:
         self._events: deque[Event] = deque()
         self._records: deque[tuple[int, float, Mapping[str, Value]]] = deque()
         self._next_heartbeat = 0.0
+        self._stepped = False
         self._rest = b""
         self._sending = threading.Lock()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -86,13 +89,16 @@ class Writer:
 
     def halted(self, step: int) -> None:
         """Tell at once that this rank waits at the boundary after ``step``."""
+        self.sending = True
         self._send([Halted(self.rank, self._clock(), step)])
+        self.sending = False
 
     def deliver(self, last: Event, *, wait_s: float = 30.0) -> None:
         """Send everything still here and then ``last``, waiting for values on their way from a device."""
         for bar, _ in list(self._bars.values()):
             bar.done = True
         deadline = time.monotonic() + wait_s
+        self.sending = True
         with self._sending:
             self._flush(everything=True)
             self._socket.settimeout(max(0.1, deadline - time.monotonic()))
@@ -132,8 +138,9 @@ class Writer:
             events.append(self._events.popleft())
         events += self._ready_records(everything)
         events += self._changed_bars(now)
-        if now >= self._next_heartbeat or everything:
+        if now >= self._next_heartbeat or everything or (self.boundary.step and not self._stepped):
             self._next_heartbeat = now + _HEARTBEAT
+            self._stepped = self.boundary.step > 0
             used, there = self.memory() if self.memory else (_resident(), 0)
             events.append(Heartbeat(self.rank, now, self.boundary.step, used, there))
         if events:

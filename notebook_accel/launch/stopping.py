@@ -58,7 +58,7 @@ class Stopping:
             self._asked, self._news_at = True, now
             yield from (Action("halt", rank) for rank in sorted(alive))
             return
-        if self.agreed is None and self._insisted_at is None:
+        if self.agreed is None:
             yield from self._agree(alive, now)
         yield from self._insist(alive, now)
 
@@ -66,6 +66,7 @@ class Stopping:
         waiting = {rank: step for rank, step in self._halted.items() if rank in alive}
         if waiting and len(waiting) == len(alive):
             self.agreed, self._agreed_at = max(waiting.values()), now
+            self._insisted_at = self._terminated_at = None
             yield from (Action("stop", rank, self.agreed) for rank in sorted(alive))
         elif waiting and now - self._news_at >= max(_PATIENCE_S, 1.5 * self.step_s):
             self._news_at = now

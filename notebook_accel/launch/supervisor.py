@@ -27,6 +27,7 @@ from .worker import RankJob
 
 _TICK_S = 0.1
 _OTHER_FAILURES_S = 0.25
+_CULPRIT_S = 2.0
 _LEAVE_S = 3.0
 _HELLO_S = 120.0
 _DOUBLE_CLICK_S = 1.0
@@ -202,7 +203,7 @@ class Supervisor:
                 self._died(rank, exit_code)
 
     def _died(self, rank: Rank, exit_code: int | None) -> None:
-        if self._stopping is not None or self._first_failure_at is not None:
+        if self._stopping is not None:
             self._interrupted.add(rank.number)
             return
         tail = last_words(last_lines(rank.log_path, 200))
@@ -226,7 +227,7 @@ class Supervisor:
     def _decide(self, now: float) -> None:
         alive = [rank for rank in self._ranks.values() if not rank.gone]
         working = [rank.number for rank in alive if not rank.delivered]
-        if self._first_failure_at is not None and now - self._first_failure_at >= _OTHER_FAILURES_S:
+        if self._first_failure_at is not None and now - self._first_failure_at >= self._patience:
             self._end_all()
         elif not working:
             self._let_leave(alive, now)
@@ -236,6 +237,12 @@ class Supervisor:
             self.request_stop(f"stopped because it took longer than timeout={self._timeout:g} s")
         elif now - self._started > _HELLO_S and not all(rank.said_hello for rank in alive):
             self._never_started([rank for rank in alive if not rank.said_hello])
+
+    @property
+    def _patience(self) -> float:
+        """Seconds for other ranks to tell of their failure; longer while all we know are lost connections."""
+        found_cause = any(not failure.consequence for failure in self._failures.values())
+        return _OTHER_FAILURES_S if found_cause else _CULPRIT_S
 
     def _let_leave(self, alive: list[Rank], now: float) -> None:
         """All have delivered: they leave together, so that no rank loses a connection that it still uses."""

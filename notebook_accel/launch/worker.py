@@ -90,6 +90,8 @@ def _run(job: RankJob, writer: Writer) -> int:
         call = _prepare(job, writer)
         started = True
         value = call(_accelerator() if call.target is not None else None)
+        # What the function returned is not lost to an interrupt that comes too late.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         show_open_figures()
         note = save_result(value, path + ".result") if value is not None else ""
         result = "" if value is None else os.path.basename(path) + ".result"
@@ -144,7 +146,7 @@ def _accelerator() -> Any:
 
 def _interrupt(writer: Writer) -> None:
     """The supervisor's second word after an unanswered "stop"; anybody else's SIGINT is not for this rank."""
-    if writer.boundary.requested:
+    if writer.boundary.requested and not writer.sending:
         raise KeyboardInterrupt("the run was stopped")
 
 

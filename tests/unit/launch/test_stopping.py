@@ -73,6 +73,14 @@ def test_a_rank_that_never_answers_is_interrupted_then_terminated_then_killed() 
     assert seen == [(0, "halt"), (2, "interrupt"), (7, "terminate"), (9.1, "kill")]
 
 
+def test_a_rank_that_answers_late_is_still_agreed_with() -> None:
+    stopping = Stopping({0}, 0.0)
+    assert orders(stopping, [0, 2]) == [(0, "halt"), (2, "interrupt")]
+    stopping.halted(0, 7, 3.0)
+    assert list(stopping.advance([0], 3.1)) == [Action("stop", 0, 7)]
+    assert orders(stopping, [7, 9, 12]) == []
+
+
 def test_without_steps_there_is_no_boundary_to_wait_for() -> None:
     seen = orders(Stopping({0}, 0.0, step_s=0), [0, 0.2, 0.4])
     assert seen == [(0, "halt"), (0.4, "interrupt")]
