@@ -15,6 +15,7 @@ RowTone = Literal["busy", "quiet", "warn", "bad", "off"]
 SHOWN_RANKS = 8
 SILENT = 8.0
 STUCK = 30.0
+NOTHING = "\xa0"  # keeps the height of a line that has nothing to say just now
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ def make_row(model: RunModel, rank: RankState, metric: str, newest: float) -> Ro
         left=words.clock(left) if left is not None else "",
         metric=words.value(shown) if shown is not None else "",
         memory=words.memory(rank.memory, rank.memory_total),
-        around=_around(rank),
+        around=_around(rank) or (NOTHING if rank.nested and not model.over else ""),
         moving=live and rank.phase == "running",
         speed=speed or 0.0,
         position=_position(rank),

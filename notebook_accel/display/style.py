@@ -58,7 +58,7 @@ CSS = """
  opacity:.45}
 .nbacc-warn .nbacc-doing>span:first-child{color:var(--nbacc-amber)}
 .nbacc-bad .nbacc-doing>span:first-child{color:var(--nbacc-red)}
-.nbacc-around{font-size:11.5px;opacity:.62;margin-left:8px}
+.nbacc-around{font-size:11px;line-height:1.3;opacity:.66;margin-top:2px;overflow:hidden;text-overflow:ellipsis}
 .nbacc-role{font-size:11px;opacity:.62;margin-left:8px;padding:0 5px;
  border:1px solid var(--nbacc-line);border-radius:7px}
 .nbacc-plot img{display:block;width:100%;max-width:1080px;height:auto;background:none}

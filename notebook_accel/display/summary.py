@@ -21,7 +21,7 @@ def row_text(row: Row, metric: str) -> str:
     shown = f"{metric} {row.metric}" if row.metric else ""
     left = f"{row.left} left" if row.left and row.moving else ""
     parts = (f"rank {row.rank}", row.doing, row.around, row.count, row.rate, left, shown, row.memory)
-    return "  ".join(part for part in parts if part)
+    return "  ".join(part for part in parts if part.strip())
 
 
 def metrics_line(model: RunModel) -> str:

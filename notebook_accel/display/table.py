@@ -24,12 +24,10 @@ def table_html(table: Table, rows: list[Row] | None = None, *, live: bool = Fals
 
 def _row(row: Row, columns: list[str]) -> str:
     role = f'<span class="nbacc-role">{esc(row.role)}</span>' if row.role else ""
-    around = f'<span class="nbacc-around">{esc(row.around)}</span>' if row.around else ""
     cells = "".join(f"<td>{esc(getattr(row, name))}</td>" for name in columns)
-    hint = esc(f"{row.doing}  {row.around}".strip())
     return (
         f'<tr class="nbacc-{row.tone}"><td class="nbacc-rank">{row.rank}</td>'
-        f'<td class="nbacc-doing" title="{hint}"><span>{esc(row.doing)}</span>{role}{around}</td>'
+        f'<td class="nbacc-doing" title="{esc(row.doing)}"><span>{esc(row.doing)}</span>{role}</td>'
         f'<td class="nbacc-barcell">{_bar(row)}</td>{cells}</tr>'
     )
 
@@ -39,7 +37,8 @@ def _bar(row: Row) -> str:
         fill = f'<i style="width:{100 * row.fraction:.1f}%"></i>'
     else:
         fill = '<i class="nbacc-open"></i>' if row.moving else ""
-    return f'<div class="nbacc-bar">{fill}</div>'
+    around = f'<div class="nbacc-around" title="{esc(row.around)}">{esc(row.around)}</div>' if row.around else ""
+    return f'<div class="nbacc-bar">{fill}</div>{around}'
 
 
 def toggle_html(table: Table) -> str:

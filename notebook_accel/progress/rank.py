@@ -51,7 +51,11 @@ class BarState:
 
 @dataclass(slots=True)
 class RankState:
-    """One rank; ``news`` and ``moved`` are the clock's times of its last event and of its last progress."""
+    """One rank.
+
+    ``news`` and ``moved`` are the clock's times of its last event and of its last progress; ``nested`` says whether
+    its bars ever had more to say than one bar's count.
+    """
 
     rank: int
     news: float
@@ -68,6 +72,7 @@ class RankState:
     metrics: dict[str, float | str] = field(default_factory=dict)
     bars: dict[int, BarState] = field(default_factory=dict)
     last_bar: BarState | None = None
+    nested: bool = False
     steps: Meter = field(default_factory=Meter)
 
     @property
@@ -93,6 +98,7 @@ class RankState:
                 return False
             bar = self.bars[event.bar] = BarState(event.bar, event.time)
         moved = bar.update(event)
+        self.nested = self.nested or len(self.bars) > 1 or bool(event.postfix)
         if bar.done:
             self.last_bar = self.bars.pop(event.bar)
         while len(self.bars) > _MOST_BARS:

@@ -95,6 +95,9 @@ def test_outer_bars_and_postfix_stand_beside() -> None:
     model.apply(Progress(0, clock.now, 2, "batches: ", 3, None, "B", "loss=0.3, "))
     (row,) = make_table(model).rows
     assert (row.doing, row.around, row.fraction) == ("batches", "epoch 1 of 3 40/200 · loss=0.3", None)
+    model.apply(Progress(0, clock.now, 2, "batches", 3, None, done=True))
+    (row,) = make_table(model).rows
+    assert (row.doing, row.around) == ("epoch 1 of 3", "\xa0"), "the line stays, so that nothing jumps"
 
 
 @pytest.mark.parametrize(
