@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from torch.utils.data import DataLoader
@@ -104,6 +106,20 @@ class PreparedLoader(DataLoader[Any]):
     def set_epoch(self, epoch: int) -> None:
         """Make the next iteration that of epoch ``epoch`` (from 0), which decides its permutation."""
         self.epoch = epoch
+
+    @contextmanager
+    def evened(self, even: bool) -> Iterator[None]:
+        """In the block the ranks' batches are made even, or not."""
+        counted = self._loader.counted
+        if counted is None:
+            yield
+            return
+        before = counted.share
+        counted.share = replace(before, even=even)
+        try:
+            yield
+        finally:
+            counted.share = before
 
     def __len__(self) -> int:
         return len(self.base)

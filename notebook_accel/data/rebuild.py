@@ -31,6 +31,7 @@ class CountsRemainder(Protocol):
     """A sampler or stream that counts the real samples of its last turn."""
 
     remainder: int
+    share: Share
 
 
 @dataclass(frozen=True, slots=True)

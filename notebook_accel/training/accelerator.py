@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import IO, Any, TypeVar
 
 import torch
@@ -32,7 +32,7 @@ from .precision import choose_precision
 from .preparation import Choices, Preparation
 from .progress import Tracked
 from .rank import Rank
-from .replicate import sync_in_next_backward, unwrap
+from .replicate import joined, sync_in_next_backward, unwrap
 from .saving import save_whole
 
 T = TypeVar("T")
@@ -201,6 +201,18 @@ class Accelerator(Rank):
     def trigger_sync_in_backward(model: Module) -> AbstractContextManager[None]:
         """Backward passes in the block exchange gradients although the forward pass ran under ``no_sync``."""
         return sync_in_next_backward(model)
+
+    def join_uneven_inputs(
+        self, joinables: Sequence[Any], even_batches: bool | None = None
+    ) -> AbstractContextManager[None]:
+        """A loop whose ranks may have different numbers of batches, around these prepared models.
+
+        ``even_batches`` overrides that of the prepared loaders in the block; nothing happens on one rank.
+        """
+        if not self.use_distributed:
+            return nullcontext()
+        even = self.even_batches if even_batches is None else even_batches
+        return joined(joinables, self._prepared.loaders, even)
 
     @property
     def sync_gradients(self) -> bool:

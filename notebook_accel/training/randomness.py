@@ -8,7 +8,6 @@ import sys
 
 import torch
 
-from ..backends.selection import world_from
 from ..contracts.world import current_context
 
 
@@ -20,7 +19,7 @@ def set_seed(seed: int, device_specific: bool = False, deterministic: bool = Fal
     """
     if device_specific:
         context = current_context.get()
-        seed += (context.world if context else world_from(os.environ)).rank
+        seed += context.world.rank if context else int(os.environ.get("RANK", 0))
     random.seed(seed)
     numpy = sys.modules.get("numpy")
     if numpy is not None:
