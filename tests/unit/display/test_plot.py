@@ -217,11 +217,16 @@ def test_epochs_that_count_from_zero_again_are_shown_over_time() -> None:
 
 
 def test_the_users_settings_are_neither_used_nor_changed() -> None:
-    with mpl.rc_context({"lines.linewidth": 17.0, "axes.facecolor": "red", "figure.dpi": 33.0}):
+    with mpl.rc_context(
+        {"axes.edgecolor": "red", "axes.facecolor": "red", "font.size": 40.0, "axes.spines.left": False}
+    ):
         before = dict(mpl.rcParams)
         figure = make_figure(history_of(["loss"], 500))
         assert dict(mpl.rcParams) == before
-        assert figure.axes[0].get_lines()[0].get_linewidth() == 1.0
+    (axes,) = figure.axes
+    assert mpl.colors.same_color(axes.spines["left"].get_edgecolor(), "#808080")
+    assert axes.spines["left"].get_visible()
+    assert axes.yaxis.get_ticklabels()[0].get_fontsize() < 9
 
 
 def test_pyplot_is_not_needed() -> None:

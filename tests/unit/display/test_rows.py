@@ -143,6 +143,14 @@ def test_a_rank_in_trouble_is_always_among_the_shown() -> None:
     assert [row.doing for row in table.rows if row.rank == 13] == ["no news for 20 s"]
 
 
+def test_what_most_ranks_do_is_no_trouble() -> None:
+    model, clock = running(20, 5)
+    for rank in model.ranks:
+        model.apply(Finished(rank, clock.now, interrupted=True))
+    model.apply(Ended(clock.now, "stopped"))
+    assert len(make_table(model).rows) == 4
+
+
 def test_no_roles_when_it_is_over() -> None:
     table = make_table(finished(12))
     assert {row.role for row in table.rows} == {""}

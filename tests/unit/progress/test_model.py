@@ -80,6 +80,7 @@ def test_bars_newest_active_first_and_done_ones_fall_away() -> None:
     assert (rank.bar.id, rank.bar.fraction, rank.outer_bars) == (1, 1.0, [])
     model.apply(Progress(0, START + 3, 1, "epochs", 3, 3, done=True))
     assert not rank.bars, "a bar that ended does not come back"
+    assert rank.bar.meter.rate() == pytest.approx(1.5), "nor does it lose its speed"
 
 
 def test_bars_that_never_end_are_bounded() -> None:
