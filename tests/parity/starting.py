@@ -45,18 +45,23 @@ class Recorder:
 
 def run_ranks(body: Callable[..., Any], size: int, *args: Any, **launcher: Any) -> list[Any]:
     """What ``body(*args)`` returns on each of ``size`` ranks; ``launcher`` fills a RankContext, which it then has."""
-    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, use_libuv=False)
     with tempfile.TemporaryDirectory() as folder:
         context = get_context("fork")
+        ports = context.SimpleQueue()
         ranks = [
-            context.Process(target=_rank, args=(rank, size, store.port, folder, body, args, launcher))
+            context.Process(target=_rank, args=(rank, size, ports, folder, body, args, launcher))
             for rank in range(size)
         ]
         for process in ranks:
             process.start()
+        # Only now: the store's thread takes a lock of the resolver, which a rank forked meanwhile would wait for.
+        store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, use_libuv=False)
         try:
+            for _ in ranks:
+                ports.put(store.port)
             _wait(ranks, Path(folder))
         finally:
+            ports.close()
             for process in ranks:
                 process.kill()
                 process.join()
@@ -77,10 +82,10 @@ def _wait(ranks: list[Any], folder: Path) -> None:
             assert ranks[rank].exitcode == 0, f"rank {rank} ended with {ranks[rank].exitcode}"
 
 
-def _rank(rank: int, size: int, port: int, folder: str, body: Callable[..., Any], args: Any, launcher: Any) -> None:
+def _rank(rank: int, size: int, ports: Any, folder: str, body: Callable[..., Any], args: Any, launcher: Any) -> None:
     world = World(rank, size, rank, size)
     os.environ.update(world.as_env())
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), TORCHELASTIC_USE_AGENT_STORE="True")
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(ports.get()), TORCHELASTIC_USE_AGENT_STORE="True")
     torch.set_num_threads(1)
     if launcher:
         current_context.set(RankContext(world, **launcher))
