@@ -21,7 +21,7 @@ LIVE = 0.25
 CHANGE, PLAIN = 1.0, 5.0
 PLAIN_RANKS = 4
 FOLD_WAIT = 0.4
-BAR = 20
+BAR = 16
 
 
 class TextScreen:
@@ -122,7 +122,7 @@ class LiveBars:
         table = make_table(model)
         left = model.remaining()
         head = title(model) + (f" · about {words.roughly(left)} left" if left is not None else "")
-        self._lines = [head, *(bar_line(row, table.metric) for row in table.rows)]
+        self._lines = [head, *bar_lines(table.rows, table.metric)]
 
 
 class PlainBars:
@@ -155,14 +155,24 @@ def plain(item: Shown) -> str:
     return text or f"showed {', '.join(item.data) or 'nothing'}"
 
 
-def bar_line(row: Row, metric: str) -> str:
-    """One rank as one line with a bar."""
+def bar_lines(rows: list[Row], metric: str) -> list[str]:
+    """One line with a bar for each rank; columns are as wide as they must be, and left out when they are empty."""
+    columns = list(zip(*(_cells(row, metric) for row in rows), strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    lines = []
+    for cells in zip(*columns, strict=True):
+        padded = [f"{cells[0]:>{widths[0]}}", f"{cells[1]:<{widths[1]}}"]
+        padded += [f"{cell:>{width}}" for cell, width in zip(cells[2:], widths[2:], strict=True) if width]
+        lines.append("  ".join(padded))
+    return lines
+
+
+def _cells(row: Row, metric: str) -> tuple[str, ...]:
     filled = round(BAR * (row.fraction or 0))
     bar = "█" * filled + "░" * (BAR - filled)
     left = f"{row.left} left" if row.left else ""
-    shown = f"{metric} {row.metric:>8}" if row.metric else ""
-    parts = (f"{row.doing[:24]:<24}", bar, f"{row.count:>9}", f"{row.rate:>8}", f"{left:>9}", shown, row.memory)
-    return f"{row.rank:>4}  " + "  ".join(parts).rstrip()
+    shown = f"{metric} {row.metric}" if row.metric else ""
+    return (str(row.rank), cut(row.doing, 26), bar, row.count, row.rate, left, shown, row.memory)
 
 
 def cut(line: str, width: int) -> str:
