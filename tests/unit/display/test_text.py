@@ -60,7 +60,8 @@ def test_on_a_terminal_the_bars_stay_below_the_output() -> None:
     lines = out.lines()
     assert lines[1:3] == ["[×2] loaded 10", "[1] only me"]
     assert lines[3].startswith("train · 2 × CPU · gloo · fp32 · fork · running 0:1")
-    assert re.match(r"0  epoch 1 of 3  █{9,10}░{6,7}  1\d\d/200  10.0/s  0:0\d left +loss 0.\d+  9.0 / 15 GB$", lines[4])
+    bar = r"0  epoch 1 of 3  █{9,10}░{6,7}  1\d\d/200  10.0/s  0:0\d left +loss 0.\d+  9.0 / 15 GB"
+    assert re.fullmatch(bar, lines[4])
     assert len(lines) == 6
 
 
