@@ -58,8 +58,9 @@ class SampleShare(Sampler[Any]):
 
 
 class StreamShare(IterableDataset[Any]):
-    """One rank's samples of an iterable dataset, of which every rank reads the whole.
+    """One rank's samples of an iterable dataset.
 
+    Every rank reads the whole stream and keeps its part, so the stream has to be the same on all of them.
     ``remainder`` stays unknown where worker processes do the reading, each with a copy of this object.
     """
 

@@ -98,7 +98,6 @@ class Accelerator(Rank):
         self._metrics = MetricLog(context.reporter, self._accumulation, place.backend.read_later)
         self._triggered = False
         self._scale = self._precision.scale
-        self.log = self._metrics.log  # type: ignore[method-assign]  # one call less at every step
 
     @property
     def mixed_precision(self) -> str:

@@ -38,7 +38,8 @@ class GradientAccumulationPlugin:
     """How gradients are accumulated.
 
     ``num_steps``: backward passes for one optimizer step. ``adjust_scheduler``: a scheduler counts the passes between
-    as steps it has seen, without moving. ``sync_with_dataloader``: the last batch of a loader ends a window.
+    as steps it has seen, without moving (Accelerate says True by default but acts as with False).
+    ``sync_with_dataloader``: the last batch of a loader ends a window.
     ``sync_each_batch``: ranks exchange gradients at every pass (more traffic, less memory).
     """
 
