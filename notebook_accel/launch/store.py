@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import socket
 import sys
@@ -58,13 +59,11 @@ def number_process_groups() -> None:
 
     The store outlives the group, so a second group would read the addresses of the first; each gets keys of its own.
     """
-    import torch.distributed.rendezvous as rendezvous
     from torch._C._distributed_c10d import PrefixStore
 
-    handlers = getattr(rendezvous, "_rendezvous_handlers", {})
-    plain = handlers.get("env")
-    if plain is None:
-        return
+    # By its module name: torch.distributed.rendezvous, the attribute, is a function of the same name.
+    handlers = importlib.import_module("torch.distributed.rendezvous")._rendezvous_handlers
+    plain = handlers["env"]
     count = itertools.count()
 
     def numbered(*args: Any, **kwargs: Any) -> Any:
