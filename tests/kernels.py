@@ -150,7 +150,7 @@ class Kernel:
 
     def start(self, code: str) -> Cell:
         """Send a cell and return at once."""
-        id = self.client.execute(code, allow_stdin=False)
+        id = self.client.execute(code, allow_stdin=False, stop_on_error=False)
         cell = self._cells[id] = Cell(id)
         return cell
 
@@ -179,6 +179,7 @@ class Kernel:
             reply = self.client.get_shell_msg(timeout=0)
             cell = self._cells.get(reply["parent_header"].get("msg_id"))
             if cell and reply["header"]["msg_type"] == "execute_reply":
+                assert reply["content"]["status"] != "aborted", cell
                 cell.replied = True
 
     def _deliver(self, message: Message) -> None:
