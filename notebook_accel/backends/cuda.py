@@ -37,6 +37,7 @@ class CudaBackend(Backend):
         device = self.device
 
         def used_and_there() -> tuple[int, int]:
+            torch.cuda.set_device(device)  # a thread begins on GPU 0, where it would open a context of its own
             free, there = torch.cuda.mem_get_info(device)
             return there - free, there
 
@@ -64,15 +65,17 @@ class _Read:
     The copy is queued on the current stream, so what is done to the tensor afterwards comes after it.
     """
 
-    __slots__ = ("_event", "_host")
+    __slots__ = ("_device", "_event", "_host")
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self._host = torch.empty((), dtype=tensor.dtype, pin_memory=True)
         self._host.copy_(tensor.detach().reshape(()), non_blocking=True)
         self._event = torch.cuda.Event()  # type: ignore[no-untyped-call]  # torch has no types here
         self._event.record(torch.cuda.current_stream(tensor.device))
+        self._device = tensor.device
 
     def ready(self) -> bool:
+        torch.cuda.set_device(self._device)  # asked by the reporting thread, which begins on GPU 0
         return bool(self._event.query())  # type: ignore[no-untyped-call]
 
     def value(self) -> float:

@@ -13,6 +13,8 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import psutil
+
 from ..contracts.events import (
     Display,
     Event,
@@ -223,9 +225,5 @@ class _AgreedBoundary(Boundary):
 
 
 def _resident() -> int:
-    """Resident memory of this process in bytes (0 where /proc is not there)."""
-    try:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return 0
+    """Resident memory of this process in bytes."""
+    return int(psutil.Process().memory_info().rss)

@@ -42,6 +42,7 @@ def select_visible(gpus: tuple[Gpu, ...], setting: str | None) -> tuple[Gpu, ...
             match = gpus[int(item)] if int(item) < len(gpus) else None
         else:
             match = next((gpu for gpu in gpus if gpu.uuid.startswith(item)), None)
+            match = Gpu("MIG slice", uuid=item) if item.startswith("MIG-") else match
         if match is None:
             break
         chosen.append(match)

@@ -13,6 +13,8 @@ import traceback
 from collections.abc import Sequence
 from typing import Any
 
+import psutil
+
 from ..contracts.errors import Frame, RankDied, RankError, RankFailure
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -118,12 +120,8 @@ def _signal_hint(number: int) -> str:
 
 
 def _memory() -> str:
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            facts = {name: int(rest.split()[0]) for name, rest in (line.split(":", 1) for line in file)}
-    except (OSError, ValueError):
-        return "its memory is not known"
-    return f"{facts['MemAvailable'] / 2**20:.1f} of {facts['MemTotal'] / 2**20:.1f} GB are free now"
+    memory = psutil.virtual_memory()
+    return f"{memory.available / 2**30:.1f} of {memory.total / 2**30:.1f} GB are free now"
 
 
 def make_error(

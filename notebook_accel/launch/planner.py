@@ -15,6 +15,8 @@ def make_plan(settings: Settings, facts: HostFacts) -> LaunchPlan:
     Raises:
         SettingsError: what was asked for cannot be had on this machine; says what can.
     """
+    if facts.platform == "win32":
+        raise SettingsError("Ranks are started on Linux and macOS; on Windows use WSL, where everything works.")
     kind = settings.device or ("cuda" if facts.gpus else "cpu")
     if kind == "cuda" and not facts.gpus:
         raise SettingsError("device='cuda' was asked for, but no NVIDIA GPU is visible here: use device='cpu'.")

@@ -6,6 +6,7 @@ import os
 import secrets
 import shutil
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import IO
@@ -20,10 +21,7 @@ class RunDirectory:
     """A new folder, mode 0700, below ``parent`` (None: the user's cache, where the newest 50 are kept)."""
 
     def __init__(self, parent: str | None = None) -> None:
-        above = Path(parent).expanduser().absolute() if parent is not None else default_parent()
-        above.mkdir(parents=True, exist_ok=True)
-        if parent is None:
-            _prune(above)
+        above = _made(Path(parent).expanduser().absolute()) if parent is not None else _cache()
         self.run_id = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
         self.path = above / self.run_id
         self.path.mkdir(mode=0o700)
@@ -57,6 +55,21 @@ def default_parent() -> Path:
     else:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return base / "notebook_accel" / "runs"
+
+
+def _cache() -> Path:
+    try:
+        parent = _made(default_parent())
+    except OSError:
+        # A home that cannot be written to, as in some containers.
+        parent = _made(Path(tempfile.gettempdir()) / f"notebook_accel-{os.getuid()}")
+    _prune(parent)
+    return parent
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def _prune(parent: Path) -> None:

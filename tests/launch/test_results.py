@@ -254,6 +254,14 @@ def test_a_background_run_can_be_waited_for() -> None:
     assert "finished" in run._repr_html_()
 
 
+def test_a_home_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    run = notebook_launcher(lambda: 1, num_processes=1, ui="none")
+    assert run.dir.is_relative_to(tmp_path)
+
+
 def test_old_runs_are_pruned_in_the_cache_only(tmp_path: Path) -> None:
     from notebook_accel.launch.rundir import RunDirectory, default_parent
 

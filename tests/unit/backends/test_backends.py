@@ -98,11 +98,14 @@ def test_a_gpu_tensor_is_copied_now_and_read_later(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(torch, "empty", lambda size, dtype, pin_memory: real_empty(size, dtype=dtype))
     monkeypatch.setattr(torch.cuda, "Event", FakeEvent)
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: ("stream of", device))
+    chosen: list[Any] = []
+    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
     source = torch.tensor([[2**24 + 1]], dtype=dtype)
     expected = source.item()
     pending: Any = CudaBackend(World(kind="cuda")).read_later(FakeCudaTensor(source))  # type: ignore[arg-type]  # a fake
     source.zero_()
     assert not pending.ready()
+    assert chosen == ["cuda:0"], "the thread that asks must not open a context on another GPU"
     assert pending._event.recorded == ("stream of", "cuda:0")
     assert pending.value() == expected
     assert pending.ready()

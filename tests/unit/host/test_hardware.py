@@ -25,6 +25,8 @@ FOUR = tuple(Gpu(f"GPU {i}", (7, 5), f"GPU-{i}abc") for i in range(4))
         ("0,9,1", ["GPU 0"]),
         ("-1", []),
         ("GPU-2,GPU-0abc", ["GPU 2", "GPU 0"]),
+        ("MIG-1c2d", ["MIG slice"]),
+        ("GPU-9", []),
     ],
 )
 def test_visible_devices_as_cuda_reads_it(setting: str | None, names: list[str]) -> None:

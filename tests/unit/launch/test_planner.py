@@ -68,6 +68,7 @@ def test_the_ordinary_needs_no_explanation(settings: Settings) -> None:
     [
         (KAGGLE, Settings(num_processes=8), ["num_processes=8", "2 GPUs", "from 1 to 2", "device='cpu'"]),
         (COLAB, Settings(num_processes=2), ["num_processes=2", "1 GPU", "use num_processes=1"]),
+        (HostFacts(platform="win32"), Settings(), ["Windows", "WSL"]),
         (LAPTOP, Settings(device="cuda"), ["no NVIDIA GPU", "device='cpu'"]),
         (KAGGLE, Settings(mixed_precision="bf16"), ["bf16", "Tesla T4", "fp16"]),
         (CUDA_USED, Settings(start_method="fork"), ["CUDA is already in use", "start_method='auto'"]),
