@@ -188,13 +188,16 @@ def _copy_slots(source: Any, target: Any) -> None:
 
 def render_report(first: RankFailure, others: Sequence[RankFailure], *, size: int, log_path: str) -> str:
     """The text in the cell: what, where, the user's own lines, the other ranks in a line each."""
-    lines = [*_cut(first.message.splitlines(), 6), "", _where(first, size), ""]
+    same = [f.rank for f in others if (f.type_name, f.message) == (first.type_name, first.message)]
+    alike = len(same) == size - 1 > 0
+    where = f"All {size} ranks failed alike; this is rank {first.rank}." if alike else _where(first, size)
+    lines = [*_cut(first.message.splitlines(), 6), "", where, ""]
     for frame in first.frames:
         lines += [f"  {frame.file}, line {frame.line}, in {frame.function}"]
         lines += [f"      {frame.source}"] if frame.source else []
     lines += [first.hint] if first.hint else []
     lines += [f"  | {line}" for line in first.log_tail]
-    lines += [f"  {line}" for line in _other_lines(first, others)]
+    lines += [] if alike else [f"  {line}" for line in _other_lines(others, same)]
     return "\n".join([*lines, f"  whole log: {log_path}"])
 
 
@@ -205,16 +208,14 @@ def _where(failure: RankFailure, size: int) -> str:
     return where + when + rest
 
 
-def _other_lines(first: RankFailure, others: Sequence[RankFailure]) -> list[str]:
-    same = [f.rank for f in others if (f.type_name, f.message) == (first.type_name, first.message)]
+def _other_lines(others: Sequence[RankFailure], same: Sequence[int]) -> list[str]:
     lines = [f"rank{'s' if len(same) > 1 else ''} {', '.join(map(str, same))}: the same error"] if same else []
     for failure in others:
-        if failure.rank in same:
-            continue
-        text = (failure.message.splitlines() or [""])[0][:100]
-        lines.append(
-            f"rank {failure.rank}: {'lost its connection' if failure.consequence else f'{failure.type_name}: {text}'}"
-        )
+        if failure.consequence:
+            lines.append(f"rank {failure.rank}: lost its connection")
+        elif failure.rank not in same:
+            text = (failure.message.splitlines() or [""])[0][:100]
+            lines.append(f"rank {failure.rank}: {failure.type_name}: {text}")
     return _cut(lines, 5)
 
 

@@ -285,12 +285,22 @@ class _Launch:
             address=address,
             folder=str(self._directory.path),
             log_path=self._directory.log_path(rank),
-            variables={**world.as_env(), **meeting_point.as_env()},
+            variables={**world.as_env(), **meeting_point.as_env(), **_for_accelerate(self._plan, settings)},
             threads=self._plan.threads,
             parent=os.getpid() if fork else 0,
             environ=None if fork else dict(os.environ),
             cwd=None if fork else os.getcwd(),
         )
+
+
+def _for_accelerate(plan: LaunchPlan, settings: Settings) -> dict[str, str]:
+    """What an ``accelerate.Accelerator()`` inside the function goes by; on a CPU it would not see the other ranks."""
+    variables = {"ACCELERATE_USE_CPU": "true"} if plan.kind == "cpu" else {}
+    if plan.precision != "no":
+        variables["ACCELERATE_MIXED_PRECISION"] = plan.precision
+    if settings.gradient_accumulation_steps != 1:
+        variables["ACCELERATE_GRADIENT_ACCUMULATION_STEPS"] = str(settings.gradient_accumulation_steps)
+    return variables
 
 
 @contextmanager

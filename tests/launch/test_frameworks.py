@@ -13,7 +13,7 @@ from notebook_accel import notebook_launcher
 def hf_accelerate(steps):
     from accelerate import Accelerator
 
-    accelerator = Accelerator(cpu=True)
+    accelerator = Accelerator()
     model, optimizer = make()
     model, optimizer = accelerator.prepare(model, optimizer)
     for batch in batches(steps, accelerator.process_index, accelerator.num_processes):
@@ -84,6 +84,17 @@ def reference(steps, size):
         optimizer.step()
         optimizer.zero_grad()
     return weights(model)
+
+
+def test_accelerate_inside_knows_what_the_launcher_was_told() -> None:
+    def look():
+        from accelerate import Accelerator
+
+        accelerator = Accelerator()
+        return accelerator.mixed_precision, accelerator.gradient_accumulation_steps, accelerator.num_processes
+
+    run = notebook_launcher(look, (), 2, "bf16", gradient_accumulation_steps=4, ui="none")
+    assert run.returns == [("bf16", 4, 2)] * 2
 
 
 @pytest.mark.parametrize("start_method", ["fork", "template"])

@@ -123,6 +123,12 @@ def test_the_report_is_short_and_names_everything() -> None:
     assert error._render_traceback_()[0] == "ValueError: bad batch"
 
 
+def test_when_all_ranks_fail_alike_it_is_said_once() -> None:
+    text = str(make_error([failure(n, 1.0 + n) for n in range(8)], ValueError("bad"), size=8, log_path="/runs/0.log"))
+    assert "All 8 ranks failed alike; this is rank 0." in text
+    assert "the same error" not in text
+
+
 @pytest.mark.parametrize(
     ("code", "words"),
     [
