@@ -9,6 +9,15 @@ from collections.abc import Iterator
 import pytest
 from guards import Belongings
 
+from notebook_accel import notebook_launcher
+
+
+@pytest.fixture(scope="session", autouse=True)
+def first_launch(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What the first launch of a process leaves for good (a pipe of torch's store, torch._dynamo) is no test's leak."""
+    run_dir = str(tmp_path_factory.mktemp("first"))
+    notebook_launcher(lambda accelerator: None, num_processes=2, device="cpu", ui="none", run_dir=run_dir)
+
 
 @pytest.fixture(autouse=True)
 def nothing_left_behind() -> Iterator[None]:
