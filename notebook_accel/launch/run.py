@@ -7,6 +7,7 @@ import importlib
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,6 @@ from .rundir import RunDirectory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from .supervisor import Supervisor
 
 
 class Run:
@@ -40,7 +39,7 @@ class Run:
         self._started = time.time()
         self._ended: float | None = None
         self._over = threading.Event()
-        self._supervisor: Supervisor | None = None
+        self._request_stop: Callable[[str], None] = lambda reason: None
 
     @property
     def status(self) -> str:
@@ -106,8 +105,8 @@ class Run:
 
     def stop(self, timeout: float | None = None) -> Run:
         """Ask all ranks to stop at the same step, and wait until they have; asking twice ends them at once."""
-        if self._supervisor is not None:
-            self._supervisor.request_stop("stopped by run.stop()")
+        if not self._over.is_set():
+            self._request_stop("stopped by run.stop()")
         if not self._over.wait(timeout):
             raise TimeoutError(f"the run has not stopped within {timeout} s: call stop() again to end it at once.")
         return self
@@ -121,9 +120,9 @@ class Run:
         else:
             sys.stdout.write(summary_text(self._model) + "\n")
 
-    def attach_supervisor(self, supervisor: Supervisor) -> None:
-        """Used by the launcher: who carries out ``stop``."""
-        self._supervisor = supervisor
+    def stops_through(self, request_stop: Callable[[str], None]) -> None:
+        """Used by the launcher: what ``stop`` calls, with the reason."""
+        self._request_stop = request_stop
 
     def finish(self) -> None:
         """Used by the launcher: the run is over."""

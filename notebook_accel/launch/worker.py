@@ -22,7 +22,7 @@ from ..contracts.events import Failed, Finished
 from ..contracts.world import RankContext, current_context
 from . import prologue
 from .cargo import Cargo
-from .failure import describe_exception
+from .describe import describe_exception
 from .injection import Call
 from .results import leave_process, save_error, save_result
 from .store import number_process_groups

@@ -10,14 +10,12 @@ from typing import Any
 import pytest
 
 from notebook_accel.contracts.errors import Frame, RankDied, RankError, RankFailure
+from notebook_accel.launch.describe import describe_exception, is_consequence, user_frames
 from notebook_accel.launch.failure import (
     describe_death,
-    describe_exception,
     first_failure,
-    is_consequence,
     last_words,
     make_error,
-    user_frames,
 )
 from notebook_accel.launch.results import Unreturnable, load_error, load_result, save_error, save_result
 
