@@ -76,13 +76,15 @@ def make_row(model: RunModel, rank: RankState, metric: str, newest: float) -> Ro
     speed = bar.meter.rate(now) if bar else rank.steps.rate(now)
     left = bar.remaining(now) if bar and now is not None else None
     shown = rank.metrics.get(metric)
+    # Of a rank that has finished its training, the whole of it says more than its last bar, an evaluation mostly.
+    trained = rank.phase == "finished" and rank.step > 0
     return Row(
         rank=rank.rank,
         tone=tone,
         doing=doing,
-        fraction=bar.fraction if bar else (1.0 if rank.phase == "finished" else None),
-        count=_count(rank),
-        rate=words.rate(speed, bar.unit if bar else "it"),
+        fraction=1.0 if trained else bar.fraction if bar else (1.0 if rank.phase == "finished" else None),
+        count=f"{rank.step} steps" if trained else _count(rank),
+        rate="" if trained else words.rate(speed, bar.unit if bar else "it"),
         left=words.clock(left) if left is not None else "",
         metric=words.value(shown) if shown is not None else "",
         memory=words.memory(rank.memory, rank.memory_total),

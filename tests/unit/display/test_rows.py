@@ -163,3 +163,13 @@ def test_a_rank_that_came_back_is_shown_again() -> None:
     model.apply(Hello(0, clock.now, 5))
     step(model, clock, 41)
     assert doing(model)[0] == "epoch 1 of 3"
+
+
+def test_a_rank_that_has_trained_shows_all_its_steps() -> None:
+    clock = Clock()
+    model = started(1, clock)
+    model.apply(Progress(0, clock.now, 1, "eval", 3, 3, "batch", done=True))
+    model.apply(Heartbeat(0, clock.now, 575))
+    model.apply(Finished(0, clock.now))
+    (row,) = make_table(model).rows
+    assert (row.doing, row.count, row.rate, row.fraction) == ("finished", "575 steps", "", 1.0)
