@@ -20,7 +20,6 @@ ALLOWED_PROCESSES = (
 ALLOWED_THREADS = (
     r"IPythonHistorySavingThread",
     r"tqdm_monitor|Thread-\d+ \(tqdm_monitor\)|TMonitor",
-    r"notebook-accel-warm-up",  # imports torch._dynamo once, in the background of a launch
 )
 ALLOWED_FILES = (
     r"/dev/(null|urandom|nvidia.*)",
