@@ -46,7 +46,7 @@ test-browser: $(VENV)/.installed-browser
 
 test-colab: $(VENV)/.installed-colab
 	UV="$(VENV)/bin/uv" bash scripts/colab_env.sh .venv-colab
-	.venv-colab/bin/python -m pytest $(OLD_LIBRARIES) tests/colab tests/notebook
+	.venv-colab/bin/python -m pytest $(OLD_LIBRARIES) tests/colab tests/notebook tests/launch
 
 # One stamp per extra of setup.cfg: a second call installs nothing.
 $(VENV)/.installed-%: setup.cfg pyproject.toml constraints.txt | $(PY)

@@ -187,6 +187,7 @@ def _cell_number(shell: Any, path: str) -> int | None:
         return None
     for number in range(len(history.input_hist_raw) - 1, 0, -1):
         raw, parsed = history.input_hist_raw[number], history.input_hist_parsed[number]
-        if shell.compile.get_code_name(raw, parsed, number) == path:
+        # The history keeps cells without the newline at their end, of which the name may have been made.
+        if path in (shell.compile.get_code_name(raw + end, parsed, number) for end in ("", "\n")):
             return number
     return None

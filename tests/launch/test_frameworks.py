@@ -87,6 +87,8 @@ def reference(steps, size):
 
 
 def test_accelerate_inside_knows_what_the_launcher_was_told() -> None:
+    pytest.importorskip("accelerate")
+
     def look():
         from accelerate import Accelerator
 
@@ -100,6 +102,7 @@ def test_accelerate_inside_knows_what_the_launcher_was_told() -> None:
 @pytest.mark.parametrize("start_method", ["fork", "template"])
 @pytest.mark.parametrize("train", [hf_accelerate, fabric, raw_torch, ours], ids=lambda train: train.__name__)
 def test_trains_as_two_ranks(train, start_method: str) -> None:
+    pytest.importorskip({"hf_accelerate": "accelerate", "fabric": "lightning_fabric"}.get(train.__name__, "torch"))
     run = notebook_launcher(train, (4,), 2, start_method=start_method, ui="none", timeout=120)
     expected = reference(4, 2)
     for size, found in run.returns:
