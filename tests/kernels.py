@@ -150,7 +150,7 @@ class Kernel:
 
     def start(self, code: str) -> Cell:
         """Send a cell and return at once."""
-        id = self.client.execute(code, allow_stdin=False, stop_on_error=False)
+        id = self.client.execute(code, allow_stdin=True, stop_on_error=False)
         cell = self._cells[id] = Cell(id)
         return cell
 

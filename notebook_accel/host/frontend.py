@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any, Literal
@@ -12,7 +12,6 @@ from typing import Any, Literal
 FrontEndKind = Literal["colab", "kaggle", "jupyter", "vscode", "ipython-terminal", "terminal", "pipe"]
 
 _LEAST_IPYWIDGETS = (7, 7, 1)
-_RUNNERS = frozenset(("papermill", "jupyter-nbconvert", "nbconvert", "jupyter-execute", "jupyter-run"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,6 @@ def detect_front_end() -> FrontEnd:
         environ=os.environ,
         tty=bool(stdout is not None and stdout.isatty()),
         ipywidgets=_version("ipywidgets"),
-        parent=_parent_command(),
     )
 
 
@@ -51,20 +49,15 @@ def classify(
     environ: Mapping[str, str],
     tty: bool,
     ipywidgets: str,
-    parent: Sequence[str] = (),
 ) -> FrontEnd:
-    """The front end that these facts mean.
-
-    ``shell`` is IPython's, ``ipywidgets`` its version ("": not installed), ``parent`` the arguments of the process
-    that started this one.
-    """
+    """The front end that these facts mean; ``shell`` is IPython's, ``ipywidgets`` its version ("": not installed)."""
     if shell is None:
         return FrontEnd("terminal" if tty else "pipe", interactive=tty, widgets=False)
     if getattr(shell, "kernel", None) is None:
         return FrontEnd("ipython-terminal" if tty else "pipe", interactive=tty, widgets=False)
     widgets = _numbers(ipywidgets) >= _LEAST_IPYWIDGETS
     kind = _notebook_kind(modules, environ)
-    return FrontEnd(kind, interactive=not _is_batch(environ, parent), widgets=widgets)
+    return FrontEnd(kind, interactive=not _is_batch(shell, environ), widgets=widgets)
 
 
 def _notebook_kind(modules: Mapping[str, Any], environ: Mapping[str, str]) -> FrontEndKind:
@@ -77,19 +70,12 @@ def _notebook_kind(modules: Mapping[str, Any], environ: Mapping[str, str]) -> Fr
     return "jupyter"
 
 
-def _is_batch(environ: Mapping[str, str], parent: Sequence[str]) -> bool:
-    """Whether a program runs the notebook and nobody looks on: then only what is saved counts."""
-    program = parent[2:3] if parent[1:2] == ["-m"] else parent[:2]
-    runs = any(os.path.basename(part) in _RUNNERS for part in program)
-    return runs or environ.get("KAGGLE_KERNEL_RUN_TYPE") == "Batch"
+def _is_batch(shell: Any, environ: Mapping[str, str]) -> bool:
+    """Whether a program runs the notebook and nobody looks on: then only what is saved counts.
 
-
-def _parent_command() -> list[str]:
-    try:
-        with open(f"/proc/{os.getppid()}/cmdline", encoding="utf-8", errors="replace") as file:
-            return file.read().split("\0")
-    except OSError:  # not Linux
-        return []
+    Front ends that a person sits at let the cell ask for input; nbclient, and so papermill and nbconvert, do not.
+    """
+    return not getattr(shell.kernel, "_allow_stdin", True) or environ.get("KAGGLE_KERNEL_RUN_TYPE") == "Batch"
 
 
 def _version(package: str) -> str:
