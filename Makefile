@@ -16,7 +16,7 @@ export MPLCONFIGDIR := $(STATE)/matplotlib
 export JUPYTER_PLATFORM_DIRS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test lab check test-colab test-browser clean
+.PHONY: help demo test lab check test-colab test-browser bench clean
 
 help:
 	@echo "make demo          train the quickstart and leave its notebook and loss plot in demo-output/"
@@ -25,6 +25,7 @@ help:
 	@echo "make check         ruff and mypy"
 	@echo "make test-colab    run the notebook tests with the versions that Colab has (needs Python 3.13, 7 GB)"
 	@echo "make test-browser  run the quickstart in JupyterLab in a real browser (needs Chromium)"
+	@echo "make bench         what a launch, a step and a logged number cost, as ratios"
 	@echo "make clean         remove everything that these made"
 
 demo: $(VENV)/.installed-notebook
@@ -47,6 +48,9 @@ test-browser: $(VENV)/.installed-browser
 test-colab: $(VENV)/.installed-colab
 	UV="$(VENV)/bin/uv" bash scripts/colab_env.sh .venv-colab
 	.venv-colab/bin/python -m pytest $(OLD_LIBRARIES) tests/colab tests/notebook tests/launch
+
+bench: $(VENV)/.installed-test
+	$(PY) benchmarks/basics.py
 
 # One stamp per extra of setup.cfg: a second call installs nothing.
 $(VENV)/.installed-%: setup.cfg pyproject.toml constraints.txt | $(PY)
