@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     from .launch.launcher import debug_launcher, notebook_launcher
     from .launch.run import Run, last_run
     from .training.accelerator import Accelerator
+    from .training.options import (
+        AutocastKwargs,
+        DataLoaderConfiguration,
+        DistributedDataParallelKwargs,
+        GradientAccumulationPlugin,
+        GradScalerKwargs,
+        InitProcessGroupKwargs,
+    )
     from .training.randomness import set_seed
 
 __version__ = "0.1.0"
@@ -25,7 +33,13 @@ __version__ = "0.1.0"
 # Where each public name lives; it is imported when it is first used, so that the package itself loads in no time.
 _HOMES = {
     "Accelerator": "training.accelerator",
+    "AutocastKwargs": "training.options",
     "CallError": "contracts.errors",
+    "DataLoaderConfiguration": "training.options",
+    "DistributedDataParallelKwargs": "training.options",
+    "GradScalerKwargs": "training.options",
+    "GradientAccumulationPlugin": "training.options",
+    "InitProcessGroupKwargs": "training.options",
     "LaunchError": "contracts.errors",
     "NotebookAccelError": "contracts.errors",
     "RankDied": "contracts.errors",
@@ -41,7 +55,13 @@ _HOMES = {
 
 __all__ = [
     "Accelerator",
+    "AutocastKwargs",
     "CallError",
+    "DataLoaderConfiguration",
+    "DistributedDataParallelKwargs",
+    "GradScalerKwargs",
+    "GradientAccumulationPlugin",
+    "InitProcessGroupKwargs",
     "LaunchError",
     "NotebookAccelError",
     "RankDied",
