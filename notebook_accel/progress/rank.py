@@ -17,6 +17,30 @@ _MOST_BARS = 16
 
 
 @dataclass(slots=True)
+class Laps:
+    """Counts of a bar around other bars: when the first began (at ``first``) and the last ended (at ``n``)."""
+
+    began: float
+    first: float
+    n: float
+    turned: float
+    inside: float = 0.0
+
+    def turn(self, time: float, n: float) -> None:
+        """The bar counted on."""
+        self.n, self.turned, self.inside = n, time, 0.0
+
+    def remaining(self, now: float, total: float) -> float | None:
+        """Seconds until the bar stands at ``total``, by its own counts, in the first one by the bar inside it."""
+        if self.n > self.first:
+            lap = (self.turned - self.began) / (self.n - self.first)
+            return max(0.0, (total - self.n) * lap - min(lap, now - self.turned))
+        if not self.inside:
+            return None
+        return (now - self.began) * max(0.0, (total - self.n) / self.inside - 1)
+
+
+@dataclass(slots=True)
 class BarState:
     """One bar of a rank, as last reported; ``started`` is in seconds since the epoch."""
 
@@ -29,10 +53,15 @@ class BarState:
     postfix: str = ""
     done: bool = False
     meter: Meter = field(default_factory=Meter)
+    laps: Laps | None = None
 
     def update(self, event: Progress) -> bool:
         """Take over what a rank reported; True if the count moved."""
         moved = event.n != self.n
+        if self.laps is not None and event.n > self.laps.n:
+            self.laps.turn(event.time, event.n)
+        elif self.laps is not None and event.n < self.laps.n:  # counts anew
+            self.laps = Laps(event.time, event.n, event.n, event.time)
         self.description, self.n, self.total = event.description, event.n, event.total
         self.unit, self.postfix, self.done = event.unit, event.postfix, event.done
         self.meter.add(event.time, event.n)
@@ -98,12 +127,22 @@ class RankState:
                 return False
             bar = self.bars[event.bar] = BarState(event.bar, event.time)
         moved = bar.update(event)
+        self._lap(bar)
         self.nested = self.nested or len(self.bars) > 1 or bool(event.postfix)
         if bar.done:
             self.last_bar = self.bars.pop(event.bar)
         while len(self.bars) > _MOST_BARS:
             del self.bars[next(iter(self.bars))]
         return moved
+
+    def _lap(self, bar: BarState) -> None:
+        """Note how far the bar inside the outermost one is; a second one after it (an evaluation) sets nothing back."""
+        outer, inner = (*self.bars.values(), None, None)[:2]
+        if outer is None or inner is not bar or bar.fraction is None:
+            return
+        if outer.laps is None:
+            outer.laps = Laps(outer.started, outer.n, outer.n, outer.started)
+        outer.laps.inside = max(outer.laps.inside, bar.fraction)
 
     def advance(self, time: float, step: int) -> bool:
         """The rank reported ``step``; True if it moved."""
@@ -115,10 +154,8 @@ class RankState:
     def remaining(self, now: float) -> float | None:
         """Seconds to the end of the rank's work, None unless its bars say how much work there is."""
         bars = [bar for bar in self.bars.values() if bar.total]
-        if len(bars) > 1:
-            outer, inner = bars[0], bars[-1]
-            done = (outer.n + (inner.fraction or 0)) / (outer.total or 1)
-            return (now - outer.started) * (1 - done) / done if 0 < done <= 1 else None
+        if bars and bars[0].laps is not None:
+            return bars[0].laps.remaining(now, bars[0].total or 0)
         if bars and (epoch := _EPOCH.search(bars[0].description)):
             rate, total = bars[0].meter.rate(now), bars[0].total or 0
             later = max(0, int(epoch[2]) - int(epoch[1])) * total

@@ -108,6 +108,46 @@ def test_bars_that_never_end_are_bounded() -> None:
             10,
             70.0,  # an eighth took ten seconds
         ),
+        (
+            [
+                Progress(0, START, 1, "Epoch", 0, 4),
+                Progress(0, START, 2, "batches", 50, 100),
+                Progress(0, START + 8, 2, "batches", 100, 100, done=True),
+                Progress(0, START + 8, 3, "eval", 0, 10),
+            ],
+            8,
+            24.0,  # the evaluation has only begun: by what is known the first epoch is nearly over
+        ),
+        (
+            [
+                Progress(0, START, 1, "Epoch", 2, 6),
+                Progress(0, START, 2, "batches", 0, 100),
+                Progress(0, START + 10, 1, "Epoch", 3, 6),
+            ],
+            14,
+            26.0,  # three epochs of ten seconds, four of which have passed; no bar inside is needed for it
+        ),
+        (
+            [
+                Progress(0, START, 1, "Epoch", 0, 4),
+                Progress(0, START, 2, "fold", 0, 5),
+                Progress(0, START, 3, "batches", 0, 100),
+                Progress(0, START + 10, 3, "batches", 99, 100),
+            ],
+            10,
+            None,  # not even one fold
+        ),
+        (
+            [
+                Progress(0, START, 1, "Epoch", 0, 4),
+                Progress(0, START, 2, "batches", 0, 100),
+                Progress(0, START + 90, 1, "Epoch", 4, 4),
+                Progress(0, START + 100, 1, "Epoch", 0, 4),
+                Progress(0, START + 110, 1, "Epoch", 1, 4),
+            ],
+            110,
+            30.0,  # the same bar, reset
+        ),
     ],
 )
 def test_remaining(many: list[Event], seconds_in: float, expected: float | None) -> None:
