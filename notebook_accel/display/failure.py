@@ -27,7 +27,7 @@ def failure_html(model: RunModel, *, tail: bool = True) -> str:
 
 def what(failure: RankFailure) -> str:
     """Who failed and when: "rank 1 failed at step 312"."""
-    return f"rank {failure.rank} failed" + (f" at step {failure.step}" if failure.step >= 0 else "")
+    return f"rank {failure.rank} failed" + (f" at step {failure.step}" if failure.step > 0 else "")
 
 
 def one_line(failure: RankFailure) -> str:
@@ -65,14 +65,21 @@ def _frame(frame: Frame) -> str:
 
 def _others(model: RunModel, first: RankFailure) -> str:
     others = [failure for failure in model.failures if failure is not first]
-    causes = [failure for failure in others if not failure.consequence][:MOST_OTHERS]
     followed = [failure for failure in others if failure.consequence]
+    alike = [failure for failure in others if failure not in followed and _same(failure, first)]
+    causes = [failure for failure in others if failure not in followed and failure not in alike][:MOST_OTHERS]
     lines = "".join(f"<div>{esc(one_line(failure))}</div>" for failure in causes)
+    if alike:
+        lines = f"<div>{esc(words.ranks([failure.rank for failure in alike]))}: the same error</div>{lines}"
     if followed:
         names = words.ranks([failure.rank for failure in followed])
         inner = "".join(f"<div>{esc(one_line(failure))}</div>" for failure in followed[:MOST_OTHERS])
         lines += f"<details><summary>{esc(names)} failed because of it</summary>{inner}</details>"
     return lines
+
+
+def _same(failure: RankFailure, first: RankFailure) -> bool:
+    return (failure.type_name, failure.message) == (first.type_name, first.message)
 
 
 def _tail(failure: RankFailure) -> str:

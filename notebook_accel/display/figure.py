@@ -22,9 +22,13 @@ from .grouping import Panel, make_panels, wants_log
 
 # After Okabe and Ito, without black and yellow: told apart by the colour-blind, visible on white and on black.
 PALETTE = ("#0c7bbf", "#e08214", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
-GREY, RED = "#808080", "#d6453d"
-WIDTH, ROW_HEIGHT, GAP = 10.4, 2.1, 0.62
+# As far from white as from JupyterLab's dark page.
+GREY, RED = "#7b7b7b", "#d6453d"
+# Shown about 750 pixels wide, the writing has the size of the page's own small print.
+WIDTH, ROW_HEIGHT, GAP = 9.0, 1.8, 0.68
 MOST_PANELS, PER_ROW, MOST_LINES = 9, 3, 6
+# Letters of a name for which one of so many panels in a row has room.
+TITLES = {1: 60, 2: 32, 3: 20}
 FEW_POINTS, MANY_POINTS = 24, 400
 MINUTES_FROM = 600.0
 
@@ -45,7 +49,7 @@ _OURS = (
 )
 _SETTINGS: Any = {
     **{name: value for name, value in mpl.rcParamsDefault.items() if name.split(".")[0] in _OURS},
-    "font.size": 8.5,
+    "font.size": 9,
     "text.color": GREY,
     "text.parse_math": False,
     "axes.edgecolor": GREY,
@@ -74,18 +78,18 @@ def _own_settings() -> Iterator[None]:
 
 
 def draw(history: History, *, transparent: bool = True) -> MetricFigure:
-    """One panel for each group of metrics, up to three in a row."""
+    """One panel for each group of metrics, up to three in a row, four in two rows of two."""
     panels = make_panels(history)
     shown = panels[:MOST_PANELS]
-    columns = min(PER_ROW, len(shown)) or 1
+    columns = 2 if len(shown) == 4 else min(PER_ROW, len(shown)) or 1
     rows = math.ceil(len(shown) / columns) or 1
     start = min((history[name].first_time for name in history), default=0.0)
     with _own_settings():
-        height = rows * (ROW_HEIGHT + GAP) + (0.6 if len(shown) == 1 else 0.1)
+        height = rows * (ROW_HEIGHT + GAP) + (0.3 if len(shown) == 1 else 0.1)
         figure = MetricFigure(figsize=(WIDTH, height), facecolor="none" if transparent else "white")
         FigureCanvasAgg(figure)
         for index, panel in enumerate(shown):
-            _draw_panel(figure.add_subplot(rows, columns, index + 1), panel, history, start)
+            _draw_panel(figure.add_subplot(rows, columns, index + 1), panel, history, start, TITLES[columns])
         _place(figure, columns, height)
         if len(panels) > len(shown):
             _say_rest(figure, panels[MOST_PANELS:], height)
@@ -103,17 +107,17 @@ def to_png(figure: Figure, dpi: int) -> bytes:
 
 def _place(figure: Figure, columns: int, height: float) -> None:
     """Fixed margins: automatic ones cost as much as the drawing itself, and make the axes jump."""
-    left, right, top, bottom = 0.55 / WIDTH, 1 - 0.12 / WIDTH, 1 - 0.28 / height, 0.44 / height
+    left, right, top, bottom = 0.55 / WIDTH, 1 - 0.12 / WIDTH, 1 - 0.3 / height, 0.48 / height
     wspace = 0.0 if columns == 1 else 0.7 / (WIDTH / columns - 0.7)
     figure.subplots_adjust(left=left, right=right, top=top, bottom=bottom, hspace=GAP / ROW_HEIGHT, wspace=wspace)
 
 
 def _say_rest(figure: Figure, rest: list[Panel], height: float) -> None:
     text = f"{len(rest)} more not shown: {', '.join(panel.title for panel in rest)}"
-    figure.text(0.55 / WIDTH, 0.03 / height, text if len(text) < 150 else text[:149] + "…", va="bottom", fontsize=7.5)
+    figure.text(0.55 / WIDTH, 0.03 / height, text if len(text) < 150 else text[:149] + "…", va="bottom", fontsize=8)
 
 
-def _draw_panel(axes: Axes, panel: Panel, history: History, start: float) -> None:
+def _draw_panel(axes: Axes, panel: Panel, history: History, start: float, room: int) -> None:
     series = [history[name] for name, _ in panel.lines[:MOST_LINES]]
     # Steps that start again with each epoch cannot share an axis; the time of the call can.
     by_time = any(one.went_back for one in series)
@@ -124,9 +128,9 @@ def _draw_panel(axes: Axes, panel: Panel, history: History, start: float) -> Non
         _draw_curve(axes, curve, PALETTE[index % len(PALETTE)])
     _scale(axes, panel, curves)
     axes.set_xlabel(
-        "step" if not by_time else "minutes" if scale > 1 else "seconds", fontsize=7.5, labelpad=1, loc="right"
+        "step" if not by_time else "minutes" if scale > 1 else "seconds", fontsize=8, labelpad=1, loc="right"
     )
-    _title(axes, panel, curves)
+    _title(axes, panel, curves, room)
 
 
 def _style(axes: Axes) -> None:
@@ -152,7 +156,7 @@ def _draw_curve(axes: Axes, curve: Curve, color: str) -> None:
 def _scale(axes: Axes, panel: Panel, curves: list[Curve]) -> None:
     limits = [pair for curve in curves if (pair := curve.limits()) is not None]
     low, high = min((pair[0] for pair in limits), default=0.0), max((pair[1] for pair in limits), default=0.0)
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     if wants_log(panel.title, low, high):
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(LogLocator(numticks=6))
@@ -160,30 +164,33 @@ def _scale(axes: Axes, panel: Panel, curves: list[Curve]) -> None:
     else:
         axes.yaxis.set_major_locator(MaxNLocator(nbins=5))
         if limits and low == high:
-            axes.set_ylim(low - max(abs(low) * 0.1, 1e-6), high + max(abs(high) * 0.1, 1e-6))
+            around = 0.1 * abs(low) or 1.0
+            axes.set_ylim(low - around, high + around)
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
+        axis.set_major_formatter(FuncFormatter(lambda number, _: words.tick(number)))
     ends = [float(x) for curve in curves for x in (*curve.x[:1], *curve.x[-1:])]
     if ends and min(ends) == max(ends):
         axes.set_xlim(ends[0] - 1, ends[0] + 1)
 
 
-def _title(axes: Axes, panel: Panel, curves: list[Curve]) -> None:
+def _title(axes: Axes, panel: Panel, curves: list[Curve], room: int) -> None:
     several = len(panel.lines) > 1
     last = "" if several else f"   {words.value(curves[0].last)}"
-    axes.set_title(f"{_short(panel.title)}{last}", loc="left", y=1.0, fontsize=9.5, pad=5, color=GREY)
+    axes.set_title(f"{_short(panel.title, room)}{last}", loc="left", y=1.0, fontsize=10, pad=5, color=GREY)
     if several:
         lines = [line for line in axes.get_lines() if line.get_linestyle() == "-"]
         named = zip(panel.lines, curves, strict=False)
-        labels = [f"{_short(label)}  {words.value(curve.last)}" for (_, label), curve in named]
-        axes.legend(lines, labels, frameon=False, fontsize=8, labelcolor=GREY, handlelength=1.4, borderaxespad=0.2)
+        labels = [f"{_short(label, room)}  {words.value(curve.last)}" for (_, label), curve in named]
+        axes.legend(lines, labels, frameon=False, fontsize=8.5, labelcolor=GREY, handlelength=1.4, borderaxespad=0.2)
     if len(panel.lines) > len(curves):
         axes.set_title(
-            f"{len(panel.lines) - len(curves)} more not shown", loc="right", y=1.0, fontsize=7.5, pad=5, color=GREY
+            f"{len(panel.lines) - len(curves)} more not shown", loc="right", y=1.0, fontsize=8, pad=5, color=GREY
         )
     if any(curve.first_bad is not None for curve in curves):
-        axes.set_title("not a number", loc="right", y=1.0, fontsize=8, pad=5, color=RED)
+        axes.set_title("not a number", loc="right", y=1.0, fontsize=8.5, pad=5, color=RED)
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= 36 else name[:35] + "…"
+def _short(name: str, room: int) -> str:
+    """The name in ``room`` letters: its beginning and its end."""
+    half = room // 2
+    return name if len(name) <= room else f"{name[: half - 1]}…{name[-half:]}"

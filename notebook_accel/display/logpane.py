@@ -26,7 +26,7 @@ def lines_html(model: RunModel, most: int) -> str:
 
 def _line(who: str, title: str, text: str, tone: str) -> str:
     return (
-        f'<span class="nbacc-l nbacc-l{tone}"><span class="nbacc-who" title="{esc(title)}">{esc(who)}</span>'
+        f'<span class="nbacc-l nbacc-l{tone}"><span class="nbacc-who" title="{esc(title)}">{esc(who)}</span> '
         f"<span>{esc(text)}\n</span></span>"
     )
 

@@ -6,10 +6,14 @@ import time
 from collections.abc import Callable
 
 SHARE = 15.0
+LONGEST = 3.0
 
 
 class Pace:
-    """Lets a drawing happen at most once in ``period`` seconds, and less often when drawing itself is slow."""
+    """Lets a drawing happen at most once in ``period`` seconds, and less often when drawing itself is slow.
+
+    Never less often than once in three seconds, unless that were a third of the time.
+    """
 
     __slots__ = ("_clock", "_first", "_next", "_period")
 
@@ -31,5 +35,6 @@ class Pace:
         finally:
             took = self._clock() - start
             # The first drawing pays for imports and caches, and says nothing about the next.
-            self._next = start + took + (self._period if self._first else max(self._period - took, SHARE * took))
+            rest = 0.0 if self._first else min(SHARE * took, max(LONGEST - took, 2 * took))
+            self._next = start + took + max(self._period - (0.0 if self._first else took), rest)
             self._first = False

@@ -18,7 +18,7 @@ from .table import table_html, toggle_html
 
 NAMES = ("head", "alert", "table", "toggle", "all", "log", "outputs")
 LABELS = ("Stop", "End now", "Ending")
-WIDTH = "1080px"
+WIDTH = "960px"
 HIDDEN = "nbacc-hidden"
 
 
@@ -46,6 +46,7 @@ class Panes:
         middle = [texts[name] for name in NAMES[1:5]]
         below = [texts[name] for name in NAMES[5:]]
         self.box = self._make("VBox", children=[sheet, top, *middle, self._image, *below], layout=wide)
+        self.box.add_class("nbacc-box")
         for widget in (sheet, self._image, *texts.values()):
             widget.add_class(HIDDEN)
         for name in ("toggle", "all"):

@@ -19,6 +19,10 @@ class Plotter:
         self._broken = False
         self.png: bytes | None = None
 
+    def is_first(self, model: RunModel) -> bool:
+        """Whether there is something to draw for the first time, which takes longer than later."""
+        return not self._version and model.plot_version > 0
+
     def refresh(self, model: RunModel, dpi: int) -> bool:
         """Draw if there are new values and it is time to; True if the plot is new."""
         if self._broken or model.plot_version == self._version or not self._pace.due():

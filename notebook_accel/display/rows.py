@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ..progress.model import RunModel
@@ -15,6 +16,7 @@ RowTone = Literal["busy", "quiet", "warn", "bad", "off"]
 SHOWN_RANKS = 8
 SILENT = 8.0
 STUCK = 30.0
+NEWS_AGE = 1.5
 NOTHING = "\xa0"  # keeps the height of a line that has nothing to say just now
 
 
@@ -52,6 +54,8 @@ def make_table(model: RunModel) -> Table:
     metric = headline(model)
     newest = max((rank.moved for rank in model.ranks.values()), default=0.0)
     rows = [make_row(model, rank, metric, newest) for rank in list(model.ranks.values())]
+    if model.over and not any(row.around.strip() for row in rows):
+        rows = [replace(row, around="") for row in rows]
     if len(rows) <= SHOWN_RANKS:
         return Table(metric, rows, [])
     return Table(metric, pick(rows), rows)
@@ -75,6 +79,7 @@ def make_row(model: RunModel, rank: RankState, metric: str, newest: float) -> Ro
     now = model.now if live and not (bar and bar.done) else None
     speed = bar.meter.rate(now) if bar else rank.steps.rate(now)
     left = bar.remaining(now) if bar and now is not None else None
+    position, pace = _position(rank, now)
     shown = rank.metrics.get(metric)
     # Of a rank that has finished its training, the whole of it says more than its last bar, an evaluation mostly.
     trained = rank.phase == "finished" and rank.step > 0
@@ -85,13 +90,13 @@ def make_row(model: RunModel, rank: RankState, metric: str, newest: float) -> Ro
         fraction=1.0 if trained else bar.fraction if bar else (1.0 if rank.phase == "finished" else None),
         count=f"{rank.step} steps" if trained else _count(rank),
         rate="" if trained else words.rate(speed, bar.unit if bar else "it"),
-        left=words.clock(left) if left is not None else "",
+        left=words.clock(math.ceil(left - 0.1)) if left is not None else "",
         metric=words.value(shown) if shown is not None else "",
         memory=words.memory(rank.memory, rank.memory_total),
-        around=_around(rank) or (NOTHING if rank.nested and not model.over else ""),
+        around=_around(rank) or (NOTHING if rank.nested and model.status != "finished" else ""),
         moving=live and rank.phase == "running",
-        speed=speed or 0.0,
-        position=_position(rank),
+        speed=pace,
+        position=position,
     )
 
 
@@ -99,11 +104,11 @@ def _doing(model: RunModel, rank: RankState, newest: float) -> tuple[RowTone, st
     if rank.phase == "failed":
         return _failed(model, rank)
     if rank.phase == "finished":
-        return "quiet", "finished"
+        return ("off" if model.failure else "quiet"), "finished"
     if rank.phase == "interrupted":
         return "warn", f"stopped{_at_step(rank)}"
     if model.over:
-        return "warn" if model.status == "stopped" else "off", f"ended{_at_step(rank)}"
+        return _ended(model, rank)
     silence = model.now - rank.news
     if silence >= SILENT and rank.phase != "waiting":
         return "warn", f"no news for {words.span(silence)}"
@@ -123,21 +128,28 @@ def _doing(model: RunModel, rank: RankState, newest: float) -> tuple[RowTone, st
 def _failed(model: RunModel, rank: RankState) -> tuple[RowTone, str]:
     if rank.failure is None or not rank.failure.consequence:
         return "bad", f"failed: {rank.failure.type_name}" if rank.failure else "failed"
+    return "off", _stopped_with(model, rank)
+
+
+def _ended(model: RunModel, rank: RankState) -> tuple[RowTone, str]:
+    if model.failure:
+        return "off", _stopped_with(model, rank)
+    return "warn" if model.status == "stopped" else "off", f"ended{_at_step(rank)}"
+
+
+def _stopped_with(model: RunModel, rank: RankState) -> str:
     first = model.failure
-    return (
-        "off",
-        f"ended after rank {first.rank} failed" if first and first.rank != rank.rank else "ended with the others",
-    )
+    return f"stopped, rank {first.rank} failed" if first and first.rank != rank.rank else "stopped with the others"
 
 
 def _at_step(rank: RankState) -> str:
-    return f" at step {rank.step}" if rank.step >= 0 else ""
+    return f" at step {rank.step}" if rank.step > 0 else ""
 
 
 def _count(rank: RankState) -> str:
     bar = rank.bar
     if bar is None:
-        return f"step {rank.step}" if rank.step >= 0 else ""
+        return f"step {rank.step}" if rank.step > 0 else ""
     n = words.amount(bar.n, bar.unit)
     return f"{n}/{words.amount(bar.total, bar.unit)}" if bar.total else n
 
@@ -153,8 +165,12 @@ def _around(rank: RankState) -> str:
     return " · ".join(part.strip() for part in [*outer, *postfix] if part.strip())
 
 
-def _position(rank: RankState) -> float:
-    return float(rank.step) if rank.step >= 0 else (rank.bar.n if rank.bar else 0.0)
+def _position(rank: RankState, now: float | None) -> tuple[float, float]:
+    """How far a rank is and how fast, in training steps, without them in counts of its outermost bar."""
+    if rank.step > 0:
+        return float(rank.step), rank.steps.rate(now) or 0.0
+    bar = next(iter(rank.bars.values()), rank.bar)
+    return (bar.n, bar.meter.rate(now) or 0.0) if bar else (0.0, 0.0)
 
 
 def pick(rows: list[Row], shown: int = SHOWN_RANKS) -> list[Row]:
@@ -165,9 +181,11 @@ def pick(rows: list[Row], shown: int = SHOWN_RANKS) -> list[Row]:
     chosen = dict(list(chosen.items())[: shown - 3])
     ranked = sorted(rows, key=lambda row: (row.position, row.speed))
     ends = (("slowest", 0), ("median", len(ranked) // 2), ("fastest", -1))
-    apart = ranked[0].position < ranked[-1].position or ranked[0].speed < 0.9 * ranked[-1].speed
-    for role, index in ends:
-        chosen[ranked[index].rank] = chosen.get(ranked[index].rank) or (role if apart and ranked[index].moving else "")
+    # Ranks tell their step once a second: those that seem that much apart may well be at the same one.
+    gap = ranked[-1].position - ranked[0].position
+    apart = gap > max(1.0, NEWS_AGE * ranked[-1].speed) or (gap > 0 and ranked[0].speed < 0.9 * ranked[-1].speed)
+    for role, index in ends if apart else ():
+        chosen[ranked[index].rank] = chosen.get(ranked[index].rank) or (role if ranked[index].moving else "")
     chosen |= {rank: "" for rank in _outliers(rows) if rank not in chosen and len(chosen) < shown}
     for row in rows:
         if len(chosen) < min(shown, 4):

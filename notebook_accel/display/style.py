@@ -6,11 +6,12 @@ PREFIX = "nbacc"
 
 # Text takes the page's own colour; greys are see-through, so that they work on any ground.
 CSS = """
-.nbacc{--nbacc-blue:#2f7fc1;--nbacc-green:#2c9a67;--nbacc-red:#d6453d;--nbacc-amber:#c98500;
+.nbacc{--nbacc-blue:#2f7fc1;--nbacc-green:#2c9a67;--nbacc-red:#d6453d;--nbacc-amber:#c98500;--nbacc-amber-text:#a87000;
  --nbacc-line:rgba(128,128,128,.28);--nbacc-fill:rgba(128,128,128,.13);
  color:var(--jp-ui-font-color1,inherit);
  font:13px/1.45 var(--jp-ui-font-family,system-ui,-apple-system,"Segoe UI",Roboto,sans-serif);
- font-variant-numeric:tabular-nums;max-width:1080px;margin:2px 0}
+ font-variant-numeric:tabular-nums;max-width:960px;margin:2px 0}
+.jp-OutputArea-output .nbacc-box{padding-right:20px}
 .nbacc-hidden{display:none!important}
 .nbacc *{box-sizing:border-box}
 .nbacc-head{display:flex;flex-wrap:wrap;align-items:baseline;gap:2px 14px;padding:3px 0 5px}
@@ -21,7 +22,7 @@ CSS = """
 .nbacc-stopped .nbacc-dot,.nbacc-stopping .nbacc-dot{background:var(--nbacc-amber)}
 .nbacc-starting .nbacc-dot{background:rgba(128,128,128,.6)}
 .nbacc-failed .nbacc-state{color:var(--nbacc-red)}
-.nbacc-stopped .nbacc-state,.nbacc-stopping .nbacc-state{color:var(--nbacc-amber)}
+.nbacc-stopped .nbacc-state,.nbacc-stopping .nbacc-state{color:var(--nbacc-amber-text)}
 .nbacc-dim{opacity:.66}
 .nbacc-time{margin-left:auto;white-space:nowrap}
 .nbacc-note{font-size:12px;opacity:.75;padding:0 0 3px}
@@ -35,14 +36,14 @@ CSS = """
 .nbacc .nbacc-table tbody tr:first-child td{padding-top:5px}
 .nbacc .nbacc-table th{overflow:hidden;text-overflow:ellipsis}
 .nbacc .nbacc-table td.nbacc-rank,.nbacc .nbacc-table th.nbacc-rank{padding-left:0;width:2.6em}
-.nbacc .nbacc-table td.nbacc-doing,.nbacc .nbacc-table th.nbacc-doing{text-align:left;width:23%;overflow:hidden;
+.nbacc .nbacc-table td.nbacc-doing,.nbacc .nbacc-table th.nbacc-doing{text-align:left;width:24%;overflow:hidden;
  text-overflow:ellipsis}
 .nbacc .nbacc-table td.nbacc-barcell,.nbacc .nbacc-table th.nbacc-barcell{text-align:left;width:auto}
-.nbacc .nbacc-table th.nbacc-count{width:8.6em}
-.nbacc .nbacc-table th.nbacc-rate{width:6.4em}
-.nbacc .nbacc-table th.nbacc-left{width:5.6em}
-.nbacc .nbacc-table th.nbacc-metric{width:7.4em}
-.nbacc .nbacc-table th.nbacc-memory{width:9.4em}
+.nbacc{container-type:inline-size}
+@container (max-width:600px){.nbacc .nbacc-table .nbacc-memory{display:none}}
+@container (max-width:500px){.nbacc .nbacc-table .nbacc-rate{display:none}
+ .nbacc .nbacc-table td,.nbacc .nbacc-table th{padding-left:6px}}
+@container (max-width:400px){.nbacc .nbacc-table .nbacc-left{display:none}}
 .nbacc label.nbacc-note{cursor:pointer;display:inline-flex;align-items:center;gap:6px}
 .nbacc label.nbacc-note input{margin:0}
 @supports selector(:has(*)){.nbacc-all{display:none!important}
@@ -56,34 +57,39 @@ CSS = """
 .nbacc-bar i.nbacc-open{width:100%;
  background:repeating-linear-gradient(115deg,var(--nbacc-blue) 0 6px,transparent 6px 12px);
  opacity:.45}
-.nbacc-warn .nbacc-doing>span:first-child{color:var(--nbacc-amber)}
+.nbacc-warn .nbacc-doing>span:first-child{color:var(--nbacc-amber-text)}
 .nbacc-bad .nbacc-doing>span:first-child{color:var(--nbacc-red)}
 .nbacc-around{font-size:11px;line-height:1.3;opacity:.66;margin-top:2px;overflow:hidden;text-overflow:ellipsis}
 .nbacc-role{font-size:11px;opacity:.62;margin-left:8px;padding:0 5px;
  border:1px solid var(--nbacc-line);border-radius:7px}
-.nbacc-plot img{display:block;width:100%;max-width:1080px;height:auto;background:none}
+.nbacc-plot img{display:block;width:100%;max-width:960px;height:auto;background:none}
 .nbacc details{margin:3px 0}
 .nbacc summary{cursor:pointer;font-size:12px;opacity:.75;user-select:none}
 .nbacc-log{max-height:230px;overflow:auto;display:flex;flex-direction:column-reverse;
  border-top:1px solid var(--nbacc-line);
  margin-top:4px;padding-top:4px}
-.nbacc pre.nbacc-lines{margin:0;padding:0;border:0;background:none;color:inherit;
- white-space:pre-wrap;overflow-wrap:anywhere;
+.nbacc pre.nbacc-lines{flex:none;margin:0;padding:0;border:0;background:none;color:inherit;overflow:visible;
+ white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere;
  font:12px/1.5 var(--jp-code-font-family,ui-monospace,SFMono-Regular,Menlo,Consolas,monospace)}
-.nbacc-l{display:grid;grid-template-columns:3.6em minmax(0,1fr)}
+.nbacc-l{display:grid;grid-template-columns:3.6em minmax(0,1fr);align-items:baseline}
 .nbacc-who{font-size:11px;opacity:.6;user-select:none}
-.nbacc-lwarning{color:var(--nbacc-amber)}
+.nbacc-lwarning{color:var(--nbacc-amber-text)}
 .nbacc-lerror{color:var(--nbacc-red)}
 .nbacc-lnote{opacity:.6;font-style:italic}
 .nbacc-error{border-left:3px solid var(--nbacc-red);background:rgba(214,69,61,.07);border-radius:0 4px 4px 0;
  padding:7px 12px;margin:3px 0 8px}
 .nbacc-error .nbacc-what{color:var(--nbacc-red);font-weight:600}
 .nbacc .nbacc-error pre{margin:5px 0 2px;padding:0;border:0;background:none;color:inherit;white-space:pre-wrap;
- overflow-wrap:anywhere;font:12px/1.5 var(--jp-code-font-family,ui-monospace,SFMono-Regular,Menlo,Consolas,monospace)}
+ word-break:normal;overflow-wrap:anywhere;
+ font:12px/1.5 var(--jp-code-font-family,ui-monospace,SFMono-Regular,Menlo,Consolas,monospace)}
 .nbacc-where{opacity:.6}
 .nbacc-shown{margin:6px 0;display:grid;grid-template-columns:3.6em minmax(0,1fr)}
 .nbacc-shown img{max-width:100%;height:auto}
 .nbacc .nbacc-shown pre{margin:0;background:none;color:inherit;white-space:pre-wrap}
+.nbacc-shown>div{min-width:0;overflow-x:auto}
+.nbacc-shown table.dataframe{border:0;border-collapse:collapse;font-size:12px;margin:0}
+.nbacc-shown table.dataframe th,.nbacc-shown table.dataframe td{border:0;padding:3px 8px;text-align:right}
+.nbacc-shown table.dataframe thead{border-bottom:1px solid var(--nbacc-line)}
 """
 
 STYLE = f"<style>{' '.join(CSS.split(chr(10)))}</style>"

@@ -5,6 +5,9 @@ from __future__ import annotations
 from .rows import Row, Table
 from .words import esc
 
+# Digits for which every column has room, so that the bars seldom change their width, and letters of its title.
+LEAST, LEAST_TITLE = 6, 13
+
 
 def table_html(table: Table, rows: list[Row] | None = None, *, live: bool = False) -> str:
     """One table for the rows (by default those shown at once); columns without a value are left out, live ones stay."""
@@ -14,7 +17,11 @@ def table_html(table: Table, rows: list[Row] | None = None, *, live: bool = Fals
     titles = {"count": "done", "rate": "rate", "left": "left", "metric": table.metric, "memory": "memory"}
     stay = ("count", "rate", "left") if live else ()
     used = [name for name in titles if name in stay or any(getattr(row, name) for row in rows)]
-    head = "".join(f'<th class="nbacc-{name}" title="{esc(titles[name])}">{esc(titles[name])}</th>' for name in used)
+    head = "".join(
+        f'<th class="nbacc-{name}" style="width:{_width(name, titles[name], rows)}ch" title="{esc(titles[name])}">'
+        f"{esc(titles[name])}</th>"
+        for name in used
+    )
     body = "".join(_row(row, used) for row in rows)
     return (
         '<table class="nbacc-table"><thead><tr><th class="nbacc-rank">rank</th><th class="nbacc-doing"></th>'
@@ -22,9 +29,20 @@ def table_html(table: Table, rows: list[Row] | None = None, *, live: bool = Fals
     )
 
 
+def _width(name: str, title: str, rows: list[Row]) -> int:
+    """Width of a column in digits, its margin included: what will fit when a count has come to its total, too."""
+    longest = max((len(_widest(getattr(row, name))) for row in rows), default=0)
+    return max(LEAST, longest, min(len(title), LEAST_TITLE)) + 3
+
+
+def _widest(text: str) -> str:
+    _, slash, total = text.partition("/")
+    return f"{total}/{total}" if slash and " " not in text else text
+
+
 def _row(row: Row, columns: list[str]) -> str:
     role = f'<span class="nbacc-role">{esc(row.role)}</span>' if row.role else ""
-    cells = "".join(f"<td>{esc(getattr(row, name))}</td>" for name in columns)
+    cells = "".join(f'<td class="nbacc-{name}">{esc(getattr(row, name))}</td>' for name in columns)
     return (
         f'<tr class="nbacc-{row.tone}"><td class="nbacc-rank">{row.rank}</td>'
         f'<td class="nbacc-doing" title="{esc(row.doing)}"><span>{esc(row.doing)}</span>{role}</td>'

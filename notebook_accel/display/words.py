@@ -58,6 +58,12 @@ def value(number: float | str) -> str:
     return f"{number:.{digits}f}"
 
 
+def tick(number: float) -> str:
+    """A number beside an axis: 0.001, 1e-5, 2e6."""
+    mantissa, _, exponent = f"{number:g}".partition("e")
+    return f"{mantissa}e{int(exponent)}" if exponent else mantissa
+
+
 def amount(number: float, unit: str = "it") -> str:
     """A count of ``unit``s: whole where it is whole, bytes in binary units."""
     if unit in ("B", "iB", "byte", "bytes"):

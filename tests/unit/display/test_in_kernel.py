@@ -90,6 +90,15 @@ def test_widgets_live_and_a_static_page_at_the_end(kernel: Kernel) -> None:
     ).result in ("0", "")
 
 
+def test_the_bars_are_drawn_before_the_first_plot_which_takes_its_time(kernel: Kernel) -> None:
+    first = "screen.refresh(model)\nstep(model, clock, 1)\nscreen.refresh(model)\n"
+    cell = quiet(kernel.run(OPEN.format(ui="widget") + first))
+    bars = [n for n, message in enumerate(cell.comms) if "1/200" in json.dumps(message["content"])]
+    plots = [n for n, message in enumerate(cell.comms) if any(map(len, message["buffers"]))]
+    assert bars[0] < plots[0]
+    quiet(kernel.run(CLOSE))
+
+
 EXECUTE = """
 import sys, nbclient, nbformat
 path, root = sys.argv[1:]

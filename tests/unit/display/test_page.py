@@ -163,6 +163,35 @@ def test_the_failure_is_told_once_and_first() -> None:
     assert text.index("rank 1 failed at step 40") < text.index("9.0 / 15 GB")
 
 
+def test_the_same_failure_of_other_ranks_is_said_in_a_line() -> None:
+    model, clock = running(4)
+    for rank in range(4):
+        message = "bad batch" if rank != 3 else "worse batch"
+        model.apply(Failed(rank, clock.now + rank, RankFailure(rank, clock.now + rank, 0, "ValueError", message)))
+    text = Reader(render_html(model, figure=None)).text
+    assert "rank 0 failedValueError: bad batch" in text, "no step was done, none is named"
+    assert "ranks 1–2: the same error" in text
+    assert "rank 3 failed: ValueError: worse batch" in text
+    assert text.count("bad batch") == 1
+
+
+def test_words_stay_apart_where_the_style_sheet_is_left_out() -> None:
+    model = finished()
+    model.name = "fit"
+    text = Reader(render_html(model, figure=None)).text
+    assert "finished fit 2 × CPU · gloo · fp32 · fork 0:04" in text
+    assert "×2 loaded 10 samples" in text
+
+
+def test_columns_have_room_for_what_comes_and_drop_out_by_name_in_a_narrow_page() -> None:
+    model, clock = running(1, 5)
+    first = render_html(model, figure=None)
+    model.apply(Progress(0, clock.now, 1, "epoch 1 of 3", 199, 200))
+    assert 'class="nbacc-count" style="width:10ch"' in first
+    assert 'class="nbacc-count" style="width:10ch"' in render_html(model, figure=None)
+    assert '<td class="nbacc-memory">9.0 / 15 GB</td>' in first
+
+
 def test_the_end_is_marked_by_its_colour_class() -> None:
     assert 'class="nbacc-head nbacc-finished"' in render_html(finished(), figure=None)
     assert 'class="nbacc-head nbacc-failed"' in render_html(failed(), figure=None)

@@ -216,6 +216,28 @@ def test_epochs_that_count_from_zero_again_are_shown_over_time() -> None:
     assert axes.get_lines()[0].get_xdata()[-1] == 39
 
 
+@pytest.mark.parametrize(("count", "grid"), [(1, (1, 1)), (2, (1, 2)), (3, (1, 3)), (4, (2, 2)), (5, (2, 3))])
+def test_the_panels_fill_their_rows(count: int, grid: tuple[int, int]) -> None:
+    figure = make_figure(history_of([f"m{n}x" for n in range(count)], 5))
+    spec = figure.axes[0].get_subplotspec()
+    assert spec is not None
+    assert spec.get_gridspec().get_geometry() == grid
+
+
+def test_a_long_name_keeps_its_end_and_stays_in_its_panel() -> None:
+    names = ["a", "b", "encoder/block/12/attention/output/dense/weight/norm", "c", "d", "e"]
+    figure = make_figure(history_of(names, 5))
+    (title,) = [axes.get_title("left") for axes in figure.axes if "…" in axes.get_title("left")]
+    assert title.split()[0] == "encoder/b…eight/norm"
+
+
+def test_a_constant_zero_has_a_plain_axis() -> None:
+    history = History()
+    history.add(Metrics(0, 0.0, 0, {"accuracy": 0.0}))
+    (axes,) = make_figure(history).axes
+    assert axes.get_ylim() == (-1.0, 1.0)
+
+
 def test_the_users_settings_are_neither_used_nor_changed() -> None:
     with mpl.rc_context(
         {"axes.edgecolor": "red", "axes.facecolor": "red", "font.size": 40.0, "axes.spines.left": False}
@@ -224,9 +246,9 @@ def test_the_users_settings_are_neither_used_nor_changed() -> None:
         figure = make_figure(history_of(["loss"], 500))
         assert dict(mpl.rcParams) == before
     (axes,) = figure.axes
-    assert mpl.colors.same_color(axes.spines["left"].get_edgecolor(), "#808080")
+    assert mpl.colors.same_color(axes.spines["left"].get_edgecolor(), "#7b7b7b")
     assert axes.spines["left"].get_visible()
-    assert axes.yaxis.get_ticklabels()[0].get_fontsize() < 9
+    assert axes.yaxis.get_ticklabels()[0].get_fontsize() < 10
 
 
 def test_pyplot_is_not_needed() -> None:

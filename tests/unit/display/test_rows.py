@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from unit.display.simulated import Clock, failed, finished, running, started, step
 
-from notebook_accel.contracts.events import Ended, Finished, Halted, Heartbeat, Hello, Metrics, Progress, Status
+from notebook_accel.contracts.errors import RankFailure
+from notebook_accel.contracts.events import Ended, Failed, Finished, Halted, Heartbeat, Hello, Metrics, Progress, Status
 from notebook_accel.display.rows import make_table
 from notebook_accel.progress import RunModel
 
@@ -75,9 +76,9 @@ def test_before_the_ranks_are_up() -> None:
 def test_the_cause_is_red_and_what_follows_is_not() -> None:
     rows = make_table(failed(3)).rows
     assert [(row.tone, row.doing) for row in rows] == [
-        ("off", "ended after rank 1 failed"),
+        ("off", "stopped, rank 1 failed"),
         ("bad", "failed: ValueError"),
-        ("off", "ended after rank 1 failed"),
+        ("off", "stopped, rank 1 failed"),
     ]
 
 
@@ -119,6 +120,63 @@ def test_the_metric_worth_a_column(names: list[str], expected: str) -> None:
 def test_up_to_eight_ranks_are_all_shown() -> None:
     table = make_table(running(8, 3)[0])
     assert ([row.rank for row in table.rows], table.all_rows) == (list(range(8)), [])
+
+
+def test_a_rank_that_had_finished_is_not_green_in_a_failed_run() -> None:
+    model, clock = running(3)
+    model.apply(Finished(0, clock.now))
+    assert make_table(model).rows[0].tone == "quiet"
+    model.apply(Failed(1, clock.now, RankFailure(1, clock.now, 40, "ValueError", "m")))
+    model.apply(Ended(clock.now, "failed"))
+    rows = make_table(model).rows
+    assert [(row.tone, row.doing) for row in rows] == [
+        ("off", "finished"),
+        ("bad", "failed: ValueError"),
+        ("off", "stopped, rank 1 failed"),
+    ]
+
+
+def test_without_training_steps_none_are_named() -> None:
+    clock = Clock()
+    model = started(2, clock)
+    for rank in (0, 1):
+        model.apply(Heartbeat(rank, clock.now, 0))
+    assert [row.count for row in make_table(model).rows] == ["", ""]
+    model.apply(Finished(0, clock.now))
+    model.apply(Finished(1, clock.now, interrupted=True))
+    assert [(row.doing, row.count) for row in make_table(model).rows] == [("finished", ""), ("stopped", "")]
+
+
+def test_what_is_left_is_rounded_up() -> None:
+    clock = Clock()
+    model = started(1, clock)
+    model.apply(Progress(0, clock.now, 1, "train", 0, 100))
+    clock.now += 1
+    model.apply(Progress(0, clock.now, 1, "train", 80, 100))
+    assert make_table(model).rows[0].left == "0:01"
+
+
+def test_room_under_a_bar_is_kept_only_while_some_rank_uses_it() -> None:
+    clock = Clock()
+    model = started(2, clock)
+    for rank in (0, 1):
+        model.apply(Progress(rank, clock.now, 1, "epochs", 0, 3))
+        model.apply(Progress(rank, clock.now, 2, "batches", 0, 9))
+    model.apply(Progress(0, clock.now, 2, "batches", 1, 9, done=True))
+    model.apply(Progress(0, clock.now, 1, "epochs", 0, 3, done=True))
+    model.apply(Failed(0, clock.now, RankFailure(0, clock.now, 0, "ValueError", "m")))
+    model.apply(Ended(clock.now, "failed"))
+    assert [row.around for row in make_table(model).rows] == ["\xa0", "epochs 0/3"]
+    model.apply(Progress(1, clock.now, 2, "batches", 1, 9, done=True))
+    assert [row.around for row in make_table(model).rows] == ["", ""]
+
+
+def test_ranks_in_step_are_the_first_ones_and_have_no_roles() -> None:
+    model, clock = running(32, 60, behind={7: 1, 20: 5})
+    for rank in range(0, 32, 3):
+        model.apply(Progress(rank, clock.now, 1, "epoch 1 of 3", 200, 200, done=True))
+        model.apply(Progress(rank, clock.now, 2, "epoch 2 of 3", 0, 200))
+    assert [(row.rank, row.role) for row in make_table(model).rows] == [(0, ""), (1, ""), (2, ""), (3, "")]
 
 
 def test_of_many_ranks_the_ends_the_middle_and_the_odd_ones() -> None:

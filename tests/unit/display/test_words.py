@@ -9,6 +9,11 @@ from notebook_accel.display import words
 GIB = 2**30
 
 
+@pytest.mark.parametrize(("number", "text"), [(0, "0"), (0.25, "0.25"), (1e-5, "1e-5"), (2.5e7, "2.5e7"), (-3, "-3")])
+def test_tick(number: float, text: str) -> None:
+    assert words.tick(number) == text
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0, "0:00"), (7.9, "0:07"), (161, "2:41"), (3723, "1:02:03"), (-1, "0:00")]
 )
