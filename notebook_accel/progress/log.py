@@ -15,6 +15,8 @@ Tone = Literal["plain", "warning", "error", "note"]
 KEPT = 1_000
 FOLD_WINDOW = 200
 _WARNING = re.compile(r"Warning\b|\bwarn(ing)?\b|\bWARN(ING)?\b")
+# What libraries print of themselves at every start; it stays in the log file.
+_NOISE = re.compile(r"\[Gloo\] Rank \d+ is connected to \d+ peer ranks")
 _ERROR = re.compile(r"^Traceback \(most|^\s*(\w+\.)*\w*(Error|Exception|Interrupt)(:|$)|\b(ERROR|CRITICAL|FATAL)\b")
 
 
@@ -65,7 +67,7 @@ class LogBook:
         self.version += 1
 
     def _add(self, rank: int, time: float, line: str) -> None:
-        if not line:
+        if not line or _NOISE.match(line):
             return
         for entry in self._recent.get(line, ()):
             if rank not in entry.ranks:

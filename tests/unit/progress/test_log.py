@@ -125,3 +125,11 @@ def test_left_out_bytes_are_told() -> None:
 )
 def test_tone(line: str, tone: str) -> None:
     assert tone_of(line) == tone
+
+
+def test_what_libraries_print_at_every_start_is_left_out() -> None:
+    book = LogBook()
+    book.write(
+        0, 0.0, "[Gloo] Rank 0 is connected to 1 peer ranks. Expected number of connected peer ranks is : 1\nmine\n"
+    )
+    assert [entry.text for entry in book] == ["mine"]
