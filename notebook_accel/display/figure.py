@@ -25,7 +25,7 @@ PALETTE = ("#0c7bbf", "#e08214", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 # As far from white as from JupyterLab's dark page.
 GREY, RED = "#7b7b7b", "#d6453d"
 # Shown about 750 pixels wide, the writing has the size of the page's own small print.
-WIDTH, ROW_HEIGHT, GAP = 9.0, 1.8, 0.68
+WIDTH, ROW_HEIGHT, GAP = 9.0, 1.9, 0.68
 MOST_PANELS, PER_ROW, MOST_LINES = 9, 3, 6
 # Letters of a name for which one of so many panels in a row has room.
 TITLES = {1: 60, 2: 32, 3: 20}
@@ -85,7 +85,7 @@ def draw(history: History, *, transparent: bool = True) -> MetricFigure:
     rows = math.ceil(len(shown) / columns) or 1
     start = min((history[name].first_time for name in history), default=0.0)
     with _own_settings():
-        height = rows * (ROW_HEIGHT + GAP) + (0.3 if len(shown) == 1 else 0.1)
+        height = rows * (ROW_HEIGHT + GAP) + 0.1
         figure = MetricFigure(figsize=(WIDTH, height), facecolor="none" if transparent else "white")
         FigureCanvasAgg(figure)
         for index, panel in enumerate(shown):

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 LIVE_DPI, FINAL_DPI = 110, 144
 
 
+def load() -> None:
+    """Load matplotlib, up to a second's work, so that the first plot is drawn as fast as any other."""
+    from . import figure  # noqa: F401
+
+
 def make_figure(history: History, *, transparent: bool = True) -> MetricFigure:
     """A matplotlib figure of all metrics, not registered with pyplot."""
     from .figure import draw

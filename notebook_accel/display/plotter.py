@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ..progress.model import RunModel
 from .pace import Pace
-from .plot import render_figure
+from .plot import load, render_figure
 
 
 class Plotter:
@@ -17,11 +17,17 @@ class Plotter:
         self._pace = Pace(period, clock)
         self._version = 0
         self._broken = False
+        self._loaded = False
         self.png: bytes | None = None
 
-    def is_first(self, model: RunModel) -> bool:
-        """Whether there is something to draw for the first time, which takes longer than later."""
-        return not self._version and model.plot_version > 0
+    def load_first(self, model: RunModel, before: Callable[[], None]) -> bool:
+        """Once, when there is something to draw: call ``before``, and load what drawing needs; True if this was it."""
+        if self._loaded or not len(model.history):
+            return False
+        self._loaded = True
+        before()
+        self._try(model, load)
+        return True
 
     def refresh(self, model: RunModel, dpi: int) -> bool:
         """Draw if there are new values and it is time to; True if the plot is new."""
@@ -33,10 +39,15 @@ class Plotter:
 
     def draw(self, model: RunModel, dpi: int) -> None:
         """Draw now; a plot that cannot be drawn is not tried again."""
-        if self._broken:
-            return
+        if not self._broken:
+            self._try(model, lambda: self._draw(model, dpi))
+
+    def _draw(self, model: RunModel, dpi: int) -> None:
+        self.png = render_figure(model.history, dpi=dpi)
+
+    def _try(self, model: RunModel, work: Callable[[], None]) -> None:
         try:
-            self.png = render_figure(model.history, dpi=dpi)
+            work()
         except Exception as error:  # a broken matplotlib must not stop the training
             self._broken = True
             model.say(f"the plot is off: {type(error).__name__}: {error}")

@@ -43,7 +43,7 @@ CSS = """
 @container (max-width:600px){.nbacc .nbacc-table .nbacc-memory{display:none}}
 @container (max-width:500px){.nbacc .nbacc-table .nbacc-rate{display:none}
  .nbacc .nbacc-table td,.nbacc .nbacc-table th{padding-left:6px}}
-@container (max-width:400px){.nbacc .nbacc-table .nbacc-left{display:none}}
+@container (max-width:400px){.nbacc .nbacc-table .nbacc-left,.nbacc .nbacc-table .nbacc-metric{display:none}}
 .nbacc label.nbacc-note{cursor:pointer;display:inline-flex;align-items:center;gap:6px}
 .nbacc label.nbacc-note input{margin:0}
 @supports selector(:has(*)){.nbacc-all{display:none!important}
@@ -65,14 +65,14 @@ CSS = """
 .nbacc-plot img{display:block;width:100%;max-width:960px;height:auto;background:none}
 .nbacc details{margin:3px 0}
 .nbacc summary{cursor:pointer;font-size:12px;opacity:.75;user-select:none}
-.nbacc-log{max-height:230px;overflow:auto;display:flex;flex-direction:column-reverse;
+.nbacc-log{max-height:235px;overflow:auto;display:flex;flex-direction:column-reverse;
  border-top:1px solid var(--nbacc-line);
- margin-top:4px;padding-top:4px}
-.nbacc pre.nbacc-lines{flex:none;margin:0;padding:0;border:0;background:none;color:inherit;overflow:visible;
+ margin-top:4px}
+.nbacc pre.nbacc-lines{flex:none;margin:0;padding:4px 0 0;border:0;background:none;color:inherit;overflow:visible;
  white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere;
  font:12px/1.5 var(--jp-code-font-family,ui-monospace,SFMono-Regular,Menlo,Consolas,monospace)}
 .nbacc-l{display:grid;grid-template-columns:3.6em minmax(0,1fr);align-items:baseline}
-.nbacc-who{font-size:11px;opacity:.6;user-select:none}
+.nbacc-who{font-size:11px;line-height:1;opacity:.6;user-select:none}
 .nbacc-lwarning{color:var(--nbacc-amber-text)}
 .nbacc-lerror{color:var(--nbacc-red)}
 .nbacc-lnote{opacity:.6;font-style:italic}

@@ -68,8 +68,9 @@ class WidgetScreen:
         if log != self._drawn_log and self._logs.due():
             self._drawn_log = log
             self._logs.run(lambda: panes.update_log(model))
-        if self._plot.is_first(model):
-            panes.update(model, presses=self.presses)  # the first plot loads matplotlib, while the page stands still
+        # The page stands still meanwhile, with the newest bars; the plot is then drawn from all that came in.
+        if self._plot.load_first(model, before=lambda: panes.update(model, presses=self.presses)):
+            return
         if self._plot.refresh(model, LIVE_DPI) and self._plot.png:
             panes.show_plot(self._plot.png)
 

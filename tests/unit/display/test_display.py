@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from unit.display.simulated import running
 
+from notebook_accel.contracts.events import Metrics
 from notebook_accel.display.display import NoScreen, choose_ui, make_screen
 from notebook_accel.display.pace import Pace
+from notebook_accel.display.plotter import Plotter
 from notebook_accel.host.frontend import FrontEnd, classify, detect_front_end
 
 IN_KERNEL = SimpleNamespace(kernel=SimpleNamespace(_allow_stdin=True))
@@ -138,3 +141,28 @@ def test_a_drawing_that_fails_counts_as_drawn() -> None:
     with pytest.raises(ZeroDivisionError):
         pace.run(lambda: 1 / 0)  # type: ignore[arg-type, return-value]
     assert not pace.due()
+
+
+def test_matplotlib_is_loaded_once_after_the_bars_and_before_the_first_plot() -> None:
+    model = running(1, 0)[0]
+    plotter = Plotter(clock=Watch())
+    told: list[str] = []
+    assert not plotter.load_first(model, before=lambda: told.append("too early"))
+    model.apply(Metrics(0, 0.0, 0, {"loss": 1.0}))
+    assert plotter.load_first(model, before=lambda: told.append("bars"))
+    assert plotter.png is None
+    assert not plotter.load_first(model, before=lambda: told.append("again"))
+    assert plotter.refresh(model, 50)
+    assert plotter.png
+    assert told == ["bars"]
+
+
+def test_without_matplotlib_there_is_a_note_and_no_plot(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "notebook_accel.display.figure", None)
+    monkeypatch.delattr("notebook_accel.display.figure", raising=False)
+    model = running(1, 1)[0]
+    plotter = Plotter(clock=Watch())
+    assert plotter.load_first(model, before=lambda: None)
+    assert not plotter.refresh(model, 50)
+    (note,) = model.notice
+    assert note.startswith("the plot is off: ")

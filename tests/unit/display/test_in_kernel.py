@@ -91,7 +91,7 @@ def test_widgets_live_and_a_static_page_at_the_end(kernel: Kernel) -> None:
 
 
 def test_the_bars_are_drawn_before_the_first_plot_which_takes_its_time(kernel: Kernel) -> None:
-    first = "screen.refresh(model)\nstep(model, clock, 1)\nscreen.refresh(model)\n"
+    first = "screen.refresh(model)\nstep(model, clock, 1)\nscreen.refresh(model)\nscreen.refresh(model)\n"
     cell = quiet(kernel.run(OPEN.format(ui="widget") + first))
     bars = [n for n, message in enumerate(cell.comms) if "1/200" in json.dumps(message["content"])]
     plots = [n for n, message in enumerate(cell.comms) if any(map(len, message["buffers"]))]
