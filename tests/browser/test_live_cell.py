@@ -53,6 +53,33 @@ run = notebook_launcher(train, num_processes=2)
 """
 
 
+TALKING = """
+from notebook_accel import notebook_launcher
+
+def train(accelerator):
+    import os, time
+    from IPython.display import HTML, display
+    display(HTML("<table class=dataframe><tr><td>shown by a rank</td></tr></table>"))
+    for batch in accelerator.track(range(10_000), "counting"):
+        if batch < 40:
+            print("line", batch, "of a log with words that are kept whole " * 6)
+            accelerator.log({"loss": 1 / (batch + 1), "accuracy": 0.9}, step=batch)
+        else:
+            time.sleep(0.05)
+
+run = notebook_launcher(train, num_processes=2, blocking=False)
+"""
+
+# How far the log pane is from its newest line, how much of it is out of sight, and the pixels of the narrowest bar.
+LOG_AND_BARS = """() => {
+    const log = document.querySelector('.nbacc-log');
+    const bars = [...document.querySelectorAll('.nbacc-table .nbacc-bar')];
+    const lines = log.querySelector('pre').getBoundingClientRect();
+    const away = Math.abs(lines.bottom - log.getBoundingClientRect().bottom);
+    return [away, lines.height - log.clientHeight, Math.min(...bars.map(bar => bar.clientWidth))];
+}"""
+
+
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
 def test_the_quickstart_shows_its_progress_and_leaves_static_curves(page: Page, jupyter: Lab, theme: Theme) -> None:
     name = theme.split()[-1].lower()
@@ -109,6 +136,30 @@ def test_the_stop_button_stops_the_run_and_the_cell_returns(page: Page, jupyter:
     expect(page.locator(".nbacc .nbacc-state")).to_have_text("stopped")
     expect(page.locator(LIVE)).to_have_count(0)
     notebook.picture("stopped")
+
+
+@pytest.mark.parametrize("width", [1180, 700, 420])
+def test_at_any_width_there_are_bars_and_the_newest_log_lines_beside_other_cells(
+    page: Page, jupyter: Lab, width: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 1000})
+    name = f"talking-{width}.ipynb"
+    notebook = jupyter.show(page, jupyter.write(name, TALKING, "print('another cell')", "run.stop(); run.wait()"))
+    notebook.use_theme("JupyterLab Light")
+    page.evaluate("window.jupyterapp.shell.collapseLeft()")
+    page.evaluate("window.jupyterapp.commands.execute('notebook:run-cell-and-select-next')")
+    page.get_by_text("line 39 of a log").first.wait_for(timeout=60_000)
+    page.locator(f"{LIVE} img").first.wait_for(timeout=60_000)
+    page.evaluate("window.jupyterapp.commands.execute('notebook:run-cell-and-select-next')")
+    page.get_by_text("another cell", exact=True).wait_for()
+    from_newest, out_of_sight, bar = page.evaluate(LOG_AND_BARS)
+    assert from_newest < 2
+    assert out_of_sight > 100
+    assert bar > 30
+    notebook.picture(f"width-{width}")
+    page.evaluate("window.jupyterapp.commands.execute('notebook:run-cell')")
+    notebook.wait_until_idle()
+    expect(page.locator(".nbacc .nbacc-state")).to_have_text("stopped")
 
 
 def test_a_failure_names_the_rank_and_the_line(page: Page, jupyter: Lab) -> None:
