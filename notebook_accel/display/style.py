@@ -11,7 +11,7 @@ CSS = """
  color:var(--jp-ui-font-color1,inherit);
  font:13px/1.45 var(--jp-ui-font-family,system-ui,-apple-system,"Segoe UI",Roboto,sans-serif);
  font-variant-numeric:tabular-nums;max-width:960px;margin:2px 0}
-.jp-OutputArea-output .nbacc-box{padding-right:20px}
+.jp-OutputArea-output .nbacc-box{padding-right:20px;max-width:980px!important}
 .nbacc-hidden{display:none!important}
 .nbacc *{box-sizing:border-box}
 .nbacc-head{display:flex;flex-wrap:wrap;align-items:baseline;gap:2px 14px;padding:3px 0 5px}
