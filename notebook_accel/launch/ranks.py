@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.process import BaseProcess
 from typing import Any
 
@@ -79,6 +79,10 @@ def start_ranks(jobs: Sequence[RankJob], method: StartMethod) -> Iterator[Rank]:
     context: Any = multiprocessing.get_context(name)
     if method == "template":
         context.set_forkserver_preload(_PRELOAD)
+        # Before: where it is started it unblocks the signal again.
+        resource_tracker.ensure_running()
+        with _no_main_module(), _sigint_blocked():
+            forkserver.ensure_running()
     for job in jobs:
         # Daemonic for the kernel, which must not wait for ranks when it exits; run_rank makes itself an ordinary one.
         process = context.Process(target=run_rank, args=(job,), name=f"rank {job.context.world.rank}", daemon=True)
@@ -93,6 +97,16 @@ def _fork_knowingly() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=DeprecationWarning, message=".*fork.*")
         yield
+
+
+@contextmanager
+def _sigint_blocked() -> Iterator[None]:
+    """What is started in here is deaf to the interrupts that Jupyter sends to the kernel's whole process group."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
