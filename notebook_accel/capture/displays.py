@@ -18,13 +18,13 @@ from ..contracts.world import current_context
 
 
 def capture_displays() -> None:
-    """Make ``display``, ``update_display`` and ``publish_display_data`` of this process report to the rank's screen."""
+    """Make what IPython displays in this process go to the rank's screen."""
     if not hasattr(builtins, "display"):
         # A notebook's code may use it without an import; a fresh process does not have it yet.
         vars(builtins)["display"] = _display
     for name in ("IPython.core.display_functions", "IPython.core.display"):
         module = sys.modules.get(name)
-        for own in (_display, _publish_display_data):
+        for own in (_display, _publish_display_data, _clear_output):
             theirs = getattr(module, own.__name__.lstrip("_"), None)
             if theirs is not None:
                 theirs.__code__ = own.__code__
@@ -46,6 +46,10 @@ def _publish_display_data(data: Any, metadata: Any = None, *args: Any, transient
     from notebook_accel.capture.displays import send
 
     send(data, (transient or {}).get("display_id"))
+
+
+def _clear_output(wait: bool = False) -> None:
+    """A rank's log is not erased, and the control characters for a terminal would only stand in it."""
 
 
 class Handle:

@@ -11,6 +11,11 @@ from typing import Any
 from ..contracts.errors import CallError
 
 _NAME = "accelerator"
+_NOT_RUN_BY_A_CALL = (
+    (inspect.iscoroutinefunction, "an async function"),
+    (inspect.isgeneratorfunction, "a generator function (it contains yield)"),
+    (inspect.isasyncgenfunction, "an async generator function"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,10 @@ def bind(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[st
     Raises:
         CallError: the arguments do not fit; says which the function takes.
     """
+    for is_one, kind in _NOT_RUN_BY_A_CALL:
+        if is_one(function):
+            name = getattr(function, "__name__", repr(function))
+            raise CallError(f"{name} is {kind}: calling it would not run it. Pass an ordinary function.")
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

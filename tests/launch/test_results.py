@@ -206,12 +206,21 @@ def test_a_rank_has_its_share_of_threads_and_its_place_in_the_environment() -> N
     assert run.returns == [(max(1, cores // 2), [str(r), str(r), "2", "127.0.0.1"], "", True) for r in range(2)]
 
 
+async def _asynchronous() -> None: ...
+
+
+def _generator() -> Any:
+    yield
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
         (lambda: notebook_launcher("train"), CallError, ["takes a function", "'train'"]),
         (lambda: notebook_launcher(len, 3), CallError, ["tuple", "(3,)"]),
         (lambda: notebook_launcher(lambda accelerator, lr: 0, ()), CallError, ["lr"]),
+        (lambda: notebook_launcher(_asynchronous), CallError, ["async function"]),
+        (lambda: notebook_launcher(_generator), CallError, ["generator function"]),
         (lambda: notebook_launcher(print, (), 0), SettingsError, ["num_processes"]),
         (lambda: notebook_launcher(print, (), 2, "fp64"), SettingsError, ["mixed_precision='fp64'", "'bf16'"]),
         (lambda: notebook_launcher(print, (), 2, num_nodes=2), SettingsError, ["num_nodes=2", "one machine"]),
