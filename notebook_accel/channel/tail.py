@@ -14,11 +14,15 @@ _BEHIND = 1 << 20
 
 
 class Tail:
-    """New text of a growing file; skips ahead, and counts it, when the file grows faster than it can be shown."""
+    """New text of a growing file; skips ahead, and counts it, when the file grows faster than it can be shown.
 
-    def __init__(self, path: str) -> None:
+    Args:
+        new: leave out what is there already.
+    """
+
+    def __init__(self, path: str, *, new: bool = False) -> None:
         self._path = path
-        self._at = 0
+        self._at = self._size() if new else 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def look(self) -> tuple[str, int]:

@@ -26,7 +26,7 @@ from ..contracts.events import (
     Status,
     encode,
 )
-from ..contracts.reporting import Bar, Boundary, Value
+from ..contracts.reporting import Bar, Boundary, Pending, Value
 
 _TICK = 0.1
 _HEARTBEAT = 1.0
@@ -153,11 +153,11 @@ class Writer:
         found: list[Event] = []
         while self._records:
             step, at, values = self._records[0]
-            late = (v for v in values.values() if not isinstance(v, int | float | str) and not v.ready())
+            late = (v for v in values.values() if not isinstance(v, int | float | str) and not _is_ready(v))
             if not everything and any(True for _ in late):
                 break
             self._records.popleft()
-            plain = {k: v if isinstance(v, int | float | str) else v.value() for k, v in values.items()}
+            plain = {k: v if isinstance(v, int | float | str) else _value(v) for k, v in values.items()}
             found.append(Metrics(self.rank, at, step, plain))
         return found
 
@@ -222,6 +222,21 @@ class _AgreedBoundary(Boundary):
                     self._writer.halted(self.step)
                     reported = True
                 self._changed.wait()
+
+
+def _is_ready(pending: Pending) -> bool:
+    try:
+        return pending.ready()
+    except Exception:
+        # The device has failed (after a CUDA assertion every call does): there is nothing to wait for.
+        return True
+
+
+def _value(pending: Pending) -> float:
+    try:
+        return pending.value()
+    except Exception:
+        return float("nan")
 
 
 def _resident() -> int:

@@ -162,12 +162,23 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def _number(value: Any) -> Any:
+    """What JSON does not know: a NumPy number or a tensor as its number, anything else as its text."""
+    try:
+        return float(value)
+    except Exception:
+        return str(value)
+
+
 def encode(event: Event) -> bytes:
     """One line of JSON, newline included; NaN and infinities as Python's json writes them."""
     body: dict[str, Any] = {"event": type(event).__name__.lower()}
     for f in fields(event):
         body[f.name] = _plain(getattr(event, f.name))
-    return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+    return (
+        json.dumps(body, separators=(",", ":"), ensure_ascii=False, default=_number).encode("utf-8", "backslashreplace")
+        + b"\n"
+    )
 
 
 def decode(line: bytes | str) -> Event:

@@ -26,8 +26,17 @@ class Cargo:
     def open(self) -> Call:
         """The call, in the rank."""
         call: Call = pickle.loads(self.data)
+        _name_classes()
         _set_random_state(self.random_state)
         return call
+
+
+def _name_classes() -> None:
+    """Put the notebook's classes where pickle looks for them by name, for results and for ``torch.save`` of a model."""
+    main = sys.modules["__main__"]
+    for cls in list(cloudpickle.cloudpickle._DYNAMIC_CLASS_TRACKER_BY_ID.values()):
+        if cls.__module__ == "__main__" and "." not in cls.__qualname__:
+            setattr(main, cls.__name__, cls)
 
 
 def pack(call: Call) -> Cargo:

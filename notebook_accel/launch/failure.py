@@ -35,7 +35,7 @@ def last_words(lines: Sequence[str]) -> tuple[str, ...]:
     """The end of a dead rank's log; of Python's crash report, the crash and the user's own frames."""
     crash = next((i for i, line in enumerate(lines) if line.startswith("Fatal Python error")), None)
     if crash is None:
-        return tuple(lines[-5:])
+        return tuple(map(_shorten, lines[-5:]))
     current = next((i for i, line in enumerate(lines) if line.startswith("Current thread")), crash)
     stack = itertools.takewhile(lambda line: line.startswith("  File"), lines[current + 1 :])
     frames = itertools.takewhile(lambda line: "/notebook_accel/launch/" not in line, stack)
@@ -58,16 +58,24 @@ def _memory() -> str:
 
 
 def make_error(
-    failures: Sequence[RankFailure], original: BaseException | None, *, size: int, log_path: str
+    failures: Sequence[RankFailure],
+    original: BaseException | None,
+    *,
+    size: int,
+    log_path: str,
+    returned: Sequence[int] = (),
 ) -> RankError:
     """One exception for a failed run: of the user's own type where that can be, and a ``RankError`` always.
 
     Args:
         failures: every rank's failure; the first in time that is no mere consequence is the cause.
         original: the exception of that first failure, rebuilt in the kernel (None: it could not be).
+        returned: the ranks whose function had returned.
     """
     first = first_failure(failures)
     others = tuple(sorted((f for f in failures if f is not first), key=lambda f: f.rank))
+    if first.consequence and returned:
+        first = dataclasses.replace(first, hint=_left_alone(returned))
     error = _typed(first, original)
     error.rank, error.step, error.failure, error.others = first.rank, first.step, first, others
     error.report = render_report(first, others, size=size, log_path=log_path)
@@ -77,6 +85,11 @@ def make_error(
 def first_failure(failures: Sequence[RankFailure]) -> RankFailure:
     """The failure that came first in time, leaving aside those that only follow from another."""
     return min(failures, key=lambda f: (f.consequence, f.time))
+
+
+def _left_alone(returned: Sequence[int]) -> str:
+    ranks = f"rank{'s' if len(returned) > 1 else ''} {', '.join(map(str, returned))}"
+    return f"It waited for {ranks}, whose function had returned: all ranks must make the same collective calls."
 
 
 def _typed(failure: RankFailure, original: BaseException | None) -> RankError:
@@ -91,8 +104,8 @@ def _typed(failure: RankFailure, original: BaseException | None) -> RankError:
         error: RankError = _bare(mixed, original.args)
         error.args = original.args
         vars(error).update(vars(original))
-    except (TypeError, AttributeError):
-        # A class that cannot be a base beside RankError (its own metaclass or memory layout).
+    except Exception:
+        # A class that cannot be a base beside RankError (its own metaclass or memory layout, or code of its own).
         error = RankError()
         error.__cause__ = original
         return error
@@ -124,11 +137,11 @@ def render_report(first: RankFailure, others: Sequence[RankFailure], *, size: in
     same = [f.rank for f in others if (f.type_name, f.message) == (first.type_name, first.message)]
     alike = len(same) == size - 1 > 0
     where = f"All {size} ranks failed alike; this is rank {first.rank}." if alike else _where(first, size)
-    lines = [*_cut(first.message.splitlines(), 6), "", where, ""]
+    lines = [*map(_shorten, _cut(first.message.splitlines(), 6)), "", where, ""]
     for frame in first.frames:
         lines += [f"  {frame.file}, line {frame.line}, in {frame.function}"]
         lines += [f"      {frame.source}"] if frame.source else []
-    lines += [first.hint] if first.hint else []
+    lines += [_shorten(first.hint)] if first.hint else []
     lines += [f"  | {line}" for line in first.log_tail]
     lines += [] if alike else [f"  {line}" for line in _other_lines(others, same)]
     return "\n".join([*lines, f"  whole log: {log_path}"])
@@ -154,6 +167,10 @@ def _other_lines(others: Sequence[RankFailure], same: Sequence[int]) -> list[str
 
 def _cut(lines: list[str], most: int) -> list[str]:
     return lines if len(lines) <= most else [*lines[: most - 1], f"… {len(lines) - most + 1} more"]
+
+
+def _shorten(text: str, limit: int = 400) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def in_the_users_words(failure: RankFailure) -> RankFailure:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,9 +23,12 @@ from .injection import Call
 from .ranks import template_is_warm
 from .run import Run
 from .rundir import RunDirectory
+from .stopping import StopRequests
 from .store import MeetingPoint
 from .supervisor import Supervisor
 from .worker import RankJob
+
+_EXIT_S = 5.0
 
 
 class Launch:
@@ -35,8 +39,11 @@ class Launch:
         self._cargo = pack(call) if plan.start_method != "fork" else None
         self._directory = RunDirectory(settings.run_dir)
         self._model = RunModel()
-        self._supervisor: Supervisor | None = None
+        self._requests = StopRequests()
+        self._started = threading.Event()
+        self._deadline = None if settings.timeout is None else time.monotonic() + settings.timeout
         self.run = Run(self._directory, self._model, plan.processes)
+        self.run.stops_through(self._requests.ask)
         name = getattr(call.function, "__name__", type(call.function).__name__)
         launched = Launched(time.time(), self._directory.run_id, name, plan.processes, plan.line, plan.why)
         self._model.apply(launched)
@@ -46,7 +53,7 @@ class Launch:
 
     def in_this_thread(self) -> Run:
         """Run to the end, drawing from this thread; an interrupt of the kernel asks the ranks to stop."""
-        with _own_interrupt(self._request_stop) as interrupts:
+        with _own_interrupt(self._requests) as interrupts:
             self._screen.open(self._model)
             self._to_the_end()
         if self.run.error is not None:
@@ -60,13 +67,12 @@ class Launch:
         self._screen.open(self._model)
         thread = threading.Thread(target=self._to_the_end, name="notebook_accel-run", daemon=True)
         thread.start()
+        # A fork while the next cell imports would leave a rank with a module lock that nobody releases.
+        self._started.wait()
         return self.run
 
-    def _request_stop(self) -> None:
-        if self._supervisor is not None:
-            self._supervisor.request_stop("stopped by an interrupt of the kernel")
-
     def _to_the_end(self) -> None:
+        atexit.register(self._end_with_this_process)
         try:
             self.run.error = self._with_restarts()
         except BaseException as error:
@@ -76,13 +82,20 @@ class Launch:
             self._end()
             self._screen.close(self._model)
             self._directory.close()
+            self._started.set()
             self.run.finish()
+            atexit.unregister(self._end_with_this_process)
+
+    def _end_with_this_process(self) -> None:
+        """Before multiprocessing waits for the ranks, which may not listen to its SIGTERM."""
+        for _ in range(2):
+            self._requests.ask("stopped by the end of the kernel")
+        self.run.is_over(_EXIT_S)
 
     def _end(self) -> None:
-        stopped = self._supervisor is not None and self._supervisor.stopped
+        stopped = self._requests.count > 0
         status = "failed" if self.run.error is not None else "stopped" if stopped else "finished"
-        reason = self._supervisor.stop_reason if self._supervisor is not None else ""
-        ended = Ended(time.time(), status, reason)
+        ended = Ended(time.time(), status, self._requests.reason)
         self._model.apply(ended)
         self._directory.write(ended)
 
@@ -94,15 +107,14 @@ class Launch:
                 self._model.say(
                     f"Port {self._settings.use_port} is taken: the ranks meet at port {meeting_point.port}."
                 )
-            self._supervisor = self._make_supervisor(meeting_point)
-            self.run.stops_through(self._supervisor.request_stop)
             try:
-                error = self._supervisor.run()
+                error = self._make_supervisor(meeting_point).run()
             finally:
                 meeting_point.close()
-            if error is None or self._supervisor.stopped or left == 0:
+            if error is None or self._requests.count or left == 0:
                 return error
             left -= 1
+            self.run.returns[:] = [None] * self._plan.processes
             summary = str(error).splitlines()[0]
             self._model.say(f"Starting all ranks again ({left} restarts left) after: {summary}")
 
@@ -117,6 +129,9 @@ class Launch:
             model=self._model,
             directory=self._directory,
             screen=self._screen,
+            requests=self._requests,
+            started=self._started.set,
+            deadline=self._deadline,
             timeout=self._settings.timeout,
         )
 
@@ -156,7 +171,7 @@ def _for_accelerate(plan: LaunchPlan, settings: Settings) -> dict[str, str]:
 
 
 @contextmanager
-def _own_interrupt(request_stop: Callable[[], None]) -> Iterator[list[float]]:
+def _own_interrupt(requests: StopRequests) -> Iterator[list[float]]:
     """Turn the kernel's SIGINT into a request while the cell blocks; the list holds the time of each.
 
     An exception out of a signal handler would tear a widget update or a half-read event in two.
@@ -168,7 +183,7 @@ def _own_interrupt(request_stop: Callable[[], None]) -> Iterator[list[float]]:
 
     def handle(number: int, frame: Any) -> None:
         interrupts.append(time.time())
-        request_stop()
+        requests.ask("stopped by an interrupt of the kernel")
 
     before = signal.signal(signal.SIGINT, handle)
     try:

@@ -2,13 +2,17 @@
 
 Written and read with torch's own serialisation, so tensors keep sharing storage and always arrive on the CPU. Plain
 pickle comes first because it names classes: an instance of a class from the notebook is then of that very class in
-the kernel. cloudpickle carries what has no name there.
+the kernel. cloudpickle carries what has no name there, and only that: a class of the notebook that it carried back by
+value would replace the methods of the kernel's own class by copies that do not see the notebook's variables.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
+import sys
+import types
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -33,22 +37,28 @@ def save_result(value: Any, path: str) -> str:
     """
     try:
         _save(value, path)
-    except _UNPICKLABLE as error:
+    except Exception as error:
         kept, note = _replace_unreturnable(value, error)
         _save(kept, path)
         return note
     return ""
 
 
-def load_result(path: str) -> Any:
-    """Read what a rank returned; tensors on the CPU, mapped rather than read. The file can be removed afterwards."""
+def load_result(path: str) -> tuple[Any, str]:
+    """Read what a rank returned; tensors on the CPU, mapped rather than read. The file can be removed afterwards.
+
+    Returns:
+        The value, and "" or, when it cannot be rebuilt here, a sentence about it.
+    """
     import torch
 
-    # weights_only=False: this user's own process wrote the file, in a folder that only this user can write to.
-    return torch.load(path, map_location="cpu", mmap=True, weights_only=False)
-
-
-_UNPICKLABLE = (pickle.PicklingError, TypeError, AttributeError, RuntimeError, ValueError, RecursionError)
+    try:
+        # weights_only=False: this user's own process wrote the file, in a folder that only this user can write to.
+        return torch.load(path, map_location="cpu", mmap=True, weights_only=False), ""
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        note = f"what the function returned cannot be rebuilt in this process ({reason})"
+        return Unreturnable("the value", reason), note
 
 
 def _save(value: Any, path: str) -> None:
@@ -57,15 +67,42 @@ def _save(value: Any, path: str) -> None:
     part = path + ".part"
     try:
         torch.save(value, part)
-    except _UNPICKLABLE:
-        torch.save(value, part, pickle_module=cloudpickle)
+    except Exception:
+        torch.save(value, part, pickle_module=_BY_VALUE)
     os.replace(part, path)
+
+
+class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+    """By value what has no name in the kernel: lambdas, and classes made inside functions."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, type) and obj.__module__ == "__main__" and _find(obj.__qualname__) is obj:
+            return _find, (obj.__qualname__,)
+        return super().reducer_override(obj)
+
+
+_BY_VALUE = types.ModuleType("notebook_accel_pickle")
+vars(_BY_VALUE)["Pickler"] = _Pickler
+
+
+def _find(qualified_name: str) -> Any:
+    """What has this name in the notebook (None: nothing)."""
+    found: Any = sys.modules["__main__"]
+    for name in qualified_name.split("."):
+        found = getattr(found, name, None)
+    return found
+
+
+def _dumps(value: Any) -> bytes:
+    target = io.BytesIO()
+    _Pickler(target).dump(value)
+    return target.getvalue()
 
 
 def _picklable(value: Any) -> bool:
     try:
-        cloudpickle.dumps(value)
-    except _UNPICKLABLE:
+        _dumps(value)
+    except BaseException:
         return False
     return True
 
@@ -97,12 +134,13 @@ def _short(value: Any) -> str:
 
 def save_error(error: BaseException, path: str) -> bool:
     """Write an exception, without its traceback; False when not even its class can be pickled."""
-    for value in (error, _Pieces.of(error), _Pieces(type(error), (str(error),), {})):
-        for dump in (pickle.dumps, cloudpickle.dumps):
+    shapes = (lambda: error, lambda: _Pieces.of(error), lambda: _Pieces(type(error), (str(error),), {}))
+    for shape in shapes:
+        for dump in (pickle.dumps, _dumps):
             try:
-                data = dump(value)
+                data = dump(shape())
                 pickle.loads(data)
-            except Exception:
+            except BaseException:
                 continue
             with open(path, "wb") as file:
                 file.write(data)

@@ -124,6 +124,10 @@ class Run:
         """Used by the launcher: what ``stop`` calls, with the reason."""
         self._request_stop = request_stop
 
+    def is_over(self, timeout: float) -> bool:
+        """Used by the launcher: whether the run is over within so many seconds."""
+        return self._over.wait(timeout)
+
     def finish(self) -> None:
         """Used by the launcher: the run is over."""
         self._ended = time.time()

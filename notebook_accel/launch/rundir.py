@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import shutil
@@ -26,6 +27,9 @@ class RunDirectory:
         self.path = above / self.run_id
         self.path.mkdir(mode=0o700)
         self._events: IO[bytes] = open(self.path / _EVENTS, "ab")  # noqa: SIM115 - open as long as the run
+        # As long as this kernel or a rank has the file open, nobody prunes the run; not every network folder has locks.
+        with contextlib.suppress(OSError):
+            _lock(self._events)
 
     def log_path(self, rank: int) -> str:
         """The file with everything that a rank printed."""
@@ -73,7 +77,16 @@ def _made(folder: Path) -> Path:
 
 
 def _prune(parent: Path) -> None:
-    """Remove the oldest runs, by name, which begins with the time of the launch."""
+    """Remove the oldest runs, by name, which begins with the time of the launch; not those that go on."""
     runs = sorted(path for path in parent.iterdir() if (path / _EVENTS).exists())
     for path in runs[: -_KEPT + 1]:
-        shutil.rmtree(path, ignore_errors=True)
+        with contextlib.suppress(OSError), open(path / _EVENTS, "rb") as events:
+            _lock(events)
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _lock(file: IO[bytes]) -> None:
+    """Raises OSError (BlockingIOError) when another run, of any kernel, has it."""
+    import fcntl  # not on Windows, where the launch is refused in plain words
+
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

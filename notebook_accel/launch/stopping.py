@@ -24,6 +24,19 @@ class Action:
 
 
 @dataclass(slots=True)
+class StopRequests:
+    """The wishes to stop a run; ``reason`` is the first one's, more than one ends the ranks at once."""
+
+    reason: str = ""
+    count: int = 0
+
+    def ask(self, reason: str) -> None:
+        """Ask for a stop, from any thread or a signal handler, whether ranks are there yet or not."""
+        self.reason = self.reason or reason
+        self.count += 1
+
+
+@dataclass(slots=True)
 class Stopping:
     """Brings all ranks to the same boundary and stops them there; escalates when one does not answer.
 

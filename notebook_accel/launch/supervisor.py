@@ -22,7 +22,7 @@ from .ranks import Rank, start_ranks
 from .results import load_error, load_result
 from .run import Run
 from .rundir import RunDirectory
-from .stopping import Action, Stopping
+from .stopping import Action, Stopping, StopRequests
 from .worker import RankJob
 
 _TICK_S = 0.1
@@ -40,7 +40,10 @@ class Supervisor:
 
     Args:
         make_jobs: gives the jobs of all ranks for a channel's path and a start method.
-        timeout: seconds the run may take (None: as long as it likes).
+        requests: wishes to stop, also those from before the ranks are there.
+        started: called when all ranks have been started, or none will be.
+        deadline: when the run has taken too long, by the monotonic clock (None: never).
+        timeout: the seconds that were given to the run, for the message about it.
     """
 
     def __init__(
@@ -52,20 +55,20 @@ class Supervisor:
         model: RunModel,
         directory: RunDirectory,
         screen: Screen,
+        requests: StopRequests,
+        started: Callable[[], None],
+        deadline: float | None = None,
         timeout: float | None = None,
     ) -> None:
         self._plan, self._make_jobs, self._run = plan, make_jobs, run
         self._model, self._directory, self._screen = model, directory, screen
-        self._deadline = None if timeout is None else time.monotonic() + timeout
-        self._timeout = timeout
+        self._requests, self._on_started = requests, started
+        self._deadline, self._timeout = deadline, timeout
         self._ranks: dict[int, Rank] = {}
         self._tails: dict[int, Tail] = {}
         self._failures: dict[int, RankFailure] = {}
         self._error_files: dict[int, str] = {}
-        self._interrupted: set[int] = set()
         self._stopping: Stopping | None = None
-        self._stop_reason = ""
-        self._stop_requests = 0
         self._handled_presses = screen.presses
         self._pressed_at = float("-inf")
         self._first_failure_at: float | None = None
@@ -73,21 +76,6 @@ class Supervisor:
         self._first_step: tuple[float, int] | None = None
         self._steps_per_s = 0.0
         self._started = time.monotonic()
-
-    def request_stop(self, reason: str) -> None:
-        """Ask for a stop, from any thread or a signal handler; the second time ends the ranks at once."""
-        self._stop_reason = self._stop_reason or reason
-        self._stop_requests += 1
-
-    @property
-    def stopped(self) -> bool:
-        """Whether the run was stopped: asked to, or by a KeyboardInterrupt of a rank's own."""
-        return bool(self._stopping is not None or self._stop_requests or self._interrupted)
-
-    @property
-    def stop_reason(self) -> str:
-        """Who asked for the stop ("": nobody)."""
-        return self._stop_reason
 
     def run(self) -> BaseException | None:
         """Start the ranks and stay until the last has gone.
@@ -98,7 +86,9 @@ class Supervisor:
         address = Address()
         self._reader = Reader(address)
         try:
-            self._start(address.path)
+            if not self._requests.count:
+                self._start(address.path)
+            self._on_started()
             while not all(rank.gone for rank in self._ranks.values()):
                 self._turn()
             return self._conclude()
@@ -109,9 +99,12 @@ class Supervisor:
 
     def _start(self, address: str) -> None:
         method = self._plan.start_method
-        for rank in start_ranks(self._make_jobs(address, method), method):
+        jobs = self._make_jobs(address, method)
+        # New: what the log has from before a restart has been shown.
+        tails = {job.log_path: Tail(job.log_path, new=True) for job in jobs}
+        for rank in start_ranks(jobs, method):
             self._ranks[rank.number] = rank
-            self._tails[rank.number] = Tail(rank.log_path)
+            self._tails[rank.number] = tails[rank.log_path]
             self._reader.watch(rank.sentinel)
 
     def _turn(self) -> None:
@@ -131,7 +124,7 @@ class Supervisor:
         # A double click is one wish, not the wish to end the ranks at once.
         if now - self._pressed_at > _DOUBLE_CLICK_S:
             self._pressed_at = now
-            self.request_stop("stopped by the Stop button")
+            self._requests.ask("stopped by the Stop button")
 
     # Events.
 
@@ -171,19 +164,21 @@ class Supervisor:
     def _finished(self, rank: Rank, event: Finished) -> None:
         rank.delivered = True
         preload.wanted.update(event.loaded)
-        if event.interrupted:
-            self._interrupted.add(rank.number)
+        if event.interrupted and not self._requests.count:
+            # Nobody asked for it, but the others may be waiting for this rank.
+            self._requests.ask(f"stopped by a KeyboardInterrupt in rank {rank.number}")
         if event.note:
             self._model.say(f"rank {rank.number}: {event.note}")
         if event.result:
             path = self._directory.path / event.result
-            self._run.returns[rank.number] = load_result(str(path))
+            self._run.returns[rank.number], note = load_result(str(path))
             path.unlink()
+            if note:
+                self._model.say(f"rank {rank.number}: {note}")
 
     def _failed(self, rank: Rank, failure: RankFailure, error_file: str) -> None:
         rank.delivered = True
         if self._stopping is not None and failure.consequence:
-            self._interrupted.add(rank.number)
             return
         self._failures[rank.number] = failure
         self._error_files[rank.number] = error_file
@@ -204,7 +199,6 @@ class Supervisor:
 
     def _died(self, rank: Rank, exit_code: int | None) -> None:
         if self._stopping is not None:
-            self._interrupted.add(rank.number)
             return
         tail = last_words(last_lines(rank.log_path, 200))
         failure = describe_death(rank.number, exit_code, at=time.time(), step=rank.step, log_tail=tail)
@@ -231,10 +225,10 @@ class Supervisor:
             self._end_all()
         elif not working:
             self._let_leave(alive, now)
-        elif self._stop_requests:
+        elif self._requests.count:
             self._stop(working, now)
         elif self._deadline is not None and now >= self._deadline:
-            self.request_stop(f"stopped because it took longer than timeout={self._timeout:g} s")
+            self._requests.ask(f"stopped because it took longer than timeout={self._timeout:g} s")
         elif now - self._started > _HELLO_S and not all(rank.said_hello for rank in alive):
             self._never_started([rank for rank in alive if not rank.said_hello])
 
@@ -258,7 +252,7 @@ class Supervisor:
             step_s = 1 / self._steps_per_s if self._steps_per_s else 0.5 * any(r.step for r in self._ranks.values())
             self._stopping = Stopping(set(working), now, step_s)
             self._model.stopping("stopping: waiting for the ranks to reach the same step")
-        if self._stop_requests > 1:
+        if self._requests.count > 1:
             self._model.stopping("ending the processes")
             self._end_all()
             return
@@ -305,7 +299,12 @@ class Supervisor:
             name = self._error_files.get(first.rank, "")
             original: Any = load_error(os.path.join(self._directory.path, name)) if name else None
             log = self._directory.log_path(first.rank)
-            return make_error(failures, original, size=self._plan.processes, log_path=log)
-        if self.stopped and "timeout=" in self._stop_reason:
-            return RunTimeout(f"The run was {self._stop_reason}; its history and logs are in {self._directory.path}.")
+            returned = [
+                rank.number for rank in self._ranks.values() if rank.delivered and rank.number not in self._failures
+            ]
+            return make_error(failures, original, size=self._plan.processes, log_path=log, returned=returned)
+        if "timeout=" in self._requests.reason:
+            return RunTimeout(
+                f"The run was {self._requests.reason}; its history and logs are in {self._directory.path}."
+            )
         return None

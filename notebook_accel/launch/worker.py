@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib
 import multiprocessing
@@ -72,12 +73,11 @@ def run_rank(job: RankJob) -> None:
     code = 1
     try:
         code = _run(job, writer)
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        _flush_output()
         writer.leave.wait(_LEAVE_TOGETHER_S)
+    except BaseException as error:
+        _log_traceback(error, job)
+    finally:
         leave_process(code)
 
 
@@ -90,8 +90,7 @@ def _run(job: RankJob, writer: Writer) -> int:
         call = _prepare(job, writer)
         started = True
         value = call(_accelerator() if call.target is not None else None)
-        # What the function returned is not lost to an interrupt that comes too late.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _let_nothing_interrupt()
         show_open_figures()
         note = save_result(value, path + ".result") if value is not None else ""
         result = "" if value is None else os.path.basename(path) + ".result"
@@ -105,24 +104,45 @@ def _run(job: RankJob, writer: Writer) -> int:
         if exit.code in (None, 0):
             writer.deliver(Finished(rank, time.time()))
             return 0
-        return _fail(exit, rank, path, writer, started)
+        return _fail(exit, job, path, writer, started)
     except BaseException as error:
-        return _fail(error, rank, path, writer, started)
+        return _fail(error, job, path, writer, started)
 
 
-def _fail(error: BaseException, rank: int, path: str, writer: Writer, started: bool) -> int:
-    failed_at = time.time()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    log_size = os.fstat(1).st_size
+def _fail(error: BaseException, job: RankJob, path: str, writer: Writer, started: bool) -> int:
+    _let_nothing_interrupt()
+    rank, failed_at = job.context.world.rank, time.time()
+    _flush_output()
+    log_size = os.path.getsize(job.log_path) if os.path.exists(job.log_path) else -1
     failure = describe_exception(error, rank=rank, at=failed_at, step=writer.boundary.step)
     if not started:
         failure = dataclasses.replace(failure, hint="It failed while the rank was being set up.")
     name = os.path.basename(path) + ".error" if save_error(error, path + ".error") else ""
     writer.deliver(Failed(rank, failed_at, failure, name, log_size))
     # Only now, so that the screen, which has the short form, never shows the long one as well.
-    traceback.print_exception(error)
+    _log_traceback(error, job)
     return 1
+
+
+def _let_nothing_interrupt() -> None:
+    """What came of the function is not lost to an interrupt that comes too late, nor to torch's handler for SIGCHLD.
+
+    That one raises in the main thread, whatever it does, when a DataLoader's worker has died.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+
+
+def _flush_output() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        # The function may have closed or replaced them.
+        with contextlib.suppress(Exception):
+            stream.flush()
+
+
+def _log_traceback(error: BaseException, job: RankJob) -> None:
+    with contextlib.suppress(Exception), open(job.log_path, "a", encoding="utf-8", errors="replace") as log:
+        traceback.print_exception(error, file=log)
 
 
 def _prepare(job: RankJob, writer: Writer) -> Call:

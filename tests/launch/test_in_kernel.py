@@ -140,6 +140,68 @@ def test_an_error_of_a_class_of_the_notebook_with_its_cells_lines(kernel: Kernel
     assert len(lines) <= 20
 
 
+def test_classes_of_the_notebook_stay_what_they_are_when_instances_come_back(kernel: Kernel) -> None:
+    cell = kernel.run(
+        "import enum, pickle\n"
+        "class Color(enum.Enum): RED = 1\n"
+        "class Point:\n"
+        "    def scaled(self): return scale\n"
+        "    def later(self): return defined_later()\n"
+        "def make(accelerator):\n"
+        "    pickle.dumps(Point())  # as torch.save does with a whole model\n"
+        "    extra = (lambda: 1) if accelerator.process_index else None\n"
+        "    return Point(), Color.RED, Point().scaled(), extra\n"
+        "scale = 10\n"
+        "before = vars(Point).copy()\n"
+        "runs = [notebook_launcher(make, num_processes=2, start_method=m, ui='none') for m in ('template', 'fork')]\n"
+        "scale = 20\n"
+        "def defined_later(): return 30\n"
+        "values = [value for run in runs for value in run.returns]"
+    )
+    assert cell.error is None, cell.error
+    assert value(kernel, "[[type(p) is Point, c is Color.RED, s] for p, c, s, _ in values]") == [[True, True, 10]] * 4
+    assert value(kernel, "[[p.scaled(), p.later()] for p, *_ in values]") == [[20, 30]] * 4
+    assert value(kernel, "vars(Point) == before") is True
+
+
+def test_an_interrupt_while_the_clean_process_is_loading(tmp_path: Path) -> None:
+    """Jupyter interrupts the kernel's whole process group, and the template is in it."""
+    with Kernel(tmp_path, env={"XDG_CACHE_HOME": str(tmp_path / "cache")}) as kernel:
+        kernel.run(SETUP)
+        cell = kernel.start(
+            "print('going', flush=True)\nnotebook_launcher(train, num_processes=2, start_method='template')"
+        )
+        kernel.wait_for(cell, lambda cell: any("forkserver" in " ".join(p.cmdline()) for p in kernel.family()))
+        kernel.interrupt()
+        cell = kernel.finish(cell)
+        assert cell.error is not None
+        assert cell.error.name == "KeyboardInterrupt", cell.error.traceback
+        assert value(kernel, "last_run().status") == "stopped"
+        cell = kernel.run("run = notebook_launcher(train, num_processes=2, start_method='template', ui='none')")
+        assert cell.error is None, cell.error
+        assert value(kernel, "run.returns") == [0, 1]
+
+
+def test_the_kernel_ends_at_once_although_a_rank_in_the_background_does_not_listen(tmp_path: Path) -> None:
+    with Kernel(tmp_path, env={"XDG_CACHE_HOME": str(tmp_path / "cache"), "TMPDIR": str(tmp_path)}) as kernel:
+        kernel.run(SETUP)
+        cell = kernel.run(
+            "import signal\n"
+            "def deaf(folder):\n"
+            "    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+            "    open(f'{folder}/deaf-{os.getpid()}', 'w').close()\n"
+            "    time.sleep(1000)\n"
+            f"run = notebook_launcher(deaf, ({str(tmp_path)!r},), 2, blocking=False, ui='none')\n"
+            f"while len([n for n in os.listdir({str(tmp_path)!r}) if n.startswith('deaf')]) < 2: time.sleep(0.01)"
+        )
+        assert cell.error is None, cell.error
+        process, family = psutil.Process(kernel.pid), kernel.family()
+        kernel.client.shutdown()
+        _, alive = psutil.wait_procs([process, *family], timeout=30)
+        assert alive == []
+    assert list(tmp_path.glob("nba-*")) == []
+
+
 def test_a_bad_call_is_one_line_in_the_cell(kernel: Kernel) -> None:
     cell = kernel.run("notebook_launcher(train, num_processes=0)")
     assert cell.error is not None

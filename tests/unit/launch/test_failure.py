@@ -216,7 +216,8 @@ def test_results_travel_through_a_file(tmp_path: Any) -> None:
     path = str(tmp_path / "result")
     shared = torch.arange(6.0)
     assert save_result({"a": shared, "view": shared[2:4], "f": lambda x: x + 1, "n": [1, (2,)]}, path) == ""
-    value = load_result(path)
+    value, note = load_result(path)
+    assert note == ""
     value["view"][0] = 10.0
     assert value["a"][2] == 10.0
     assert value["f"](1) == 2
@@ -228,6 +229,6 @@ def test_what_cannot_be_sent_back_is_named_and_the_rest_arrives(tmp_path: Any) -
     note = save_result({"weights": [1, 2], "guard": threading.Lock()}, path)
     assert "'guard'" in note
     assert "weights" not in note
-    value = load_result(path)
+    value, _ = load_result(path)
     assert value["weights"] == [1, 2]
     assert isinstance(value["guard"], Unreturnable)
