@@ -29,6 +29,7 @@ ALLOWED_VARIABLES = (
     r"PYTEST_CURRENT_TEST",
     r"CUDA_MODULE_LOADING",  # set by torch when it looks at a GPU
     r"KMP_.*",  # set by OpenMP when torch is imported
+    r"PYTORCH_NVML_BASED_CUDA_CHECK",  # set by Lightning when it is imported
     r"PYDEVD_USE_FRAME_EVAL",  # set by ipykernel when it is imported
 )
 PATIENCE = 5.0  # seconds a thread or process may take to finish what it was told to finish
