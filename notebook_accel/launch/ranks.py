@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import forkserver, resource_tracker
+from multiprocessing.context import ForkServerProcess
 from multiprocessing.process import BaseProcess
 from typing import Any
 
@@ -17,6 +18,7 @@ from ..contracts.plan import StartMethod
 from .worker import RankJob, run_rank
 
 _PRELOAD = ["notebook_accel.launch.template"]
+_NOT_KNOWN = 255
 
 
 class Rank:
@@ -38,8 +40,22 @@ class Rank:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it lives; negative: the signal that ended it."""
-        return self._process.exitcode
+        """None while it lives; negative: the signal that ended it; 255: nobody knows."""
+        code = self._process.exitcode
+        if code is None and self._is_lost():
+            popen: Any = self._process
+            popen._popen.returncode = code = _NOT_KNOWN
+        return code
+
+    def _is_lost(self) -> bool:
+        """Whether it ended and somebody else took note: the kernel ignores SIGCHLD, or waits for any child."""
+        if isinstance(self._process, ForkServerProcess):
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        return False
 
     @property
     def pid(self) -> int:
@@ -62,8 +78,9 @@ class Rank:
         self._process.join()
         _quietly(os.killpg, self.pid, signal.SIGKILL)
         self.gone = True
-        self.exit_code_at_end = self._process.exitcode
-        self._process.close()
+        # Looked at once more: a process whose end was lost cannot be closed before.
+        if self.exit_code is not None:
+            self._process.close()
 
 
 def _quietly(function: object, pid: int, number: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -278,6 +279,18 @@ def test_a_group_can_be_made_twice_in_one_rank() -> None:
         return sums
 
     assert notebook_launcher(train, num_processes=2, ui="none", timeout=60).returns == [[2.0, 2.0]] * 2
+
+
+@pytest.mark.parametrize(("leave", "status"), [(lambda: None, "finished"), (lambda: os._exit(3), "failed")])
+def test_a_kernel_that_ignores_its_children_still_sees_the_end_of_a_rank(leave, status: str) -> None:
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        run = notebook_launcher(leave, num_processes=1, start_method="fork", blocking=False, ui="none")
+        with contextlib.suppress(RankDied):
+            run.wait(60)
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    assert run.status == status
 
 
 def test_ranks_leave_together(tmp_path: Path) -> None:
