@@ -78,7 +78,7 @@ def make_error(
         first = dataclasses.replace(first, hint=_left_alone(returned))
     error = _typed(first, original)
     error.rank, error.step, error.failure, error.others = first.rank, first.step, first, others
-    error.report = render_report(first, others, size=size, log_path=log_path)
+    error.report = render_report(first, others, size=size, log_path=log_path, returned=len(returned))
     return error
 
 
@@ -132,11 +132,20 @@ def _copy_slots(source: Any, target: Any) -> None:
                     continue
 
 
-def render_report(first: RankFailure, others: Sequence[RankFailure], *, size: int, log_path: str) -> str:
-    """The text in the cell: what, where, the user's own lines, the other ranks in a line each."""
+def render_report(
+    first: RankFailure, others: Sequence[RankFailure], *, size: int, log_path: str, returned: int = 0
+) -> str:
+    """The text in the cell: what, where, the user's own lines, the other ranks in a line each.
+
+    ``returned`` is how many ranks' functions had returned.
+    """
     same = [f.rank for f in others if (f.type_name, f.message) == (first.type_name, first.message)]
     alike = len(same) == size - 1 > 0
-    where = f"All {size} ranks failed alike; this is rank {first.rank}." if alike else _where(first, size)
+    where = (
+        f"All {size} ranks failed alike; this is rank {first.rank}."
+        if alike
+        else _where(first, size, returned, len(others) + 1)
+    )
     lines = [*map(_shorten, _cut(first.message.splitlines(), 6)), "", where, ""]
     for frame in first.frames:
         lines += [f"  {frame.file}, line {frame.line}, in {frame.function}"]
@@ -147,10 +156,15 @@ def render_report(first: RankFailure, others: Sequence[RankFailure], *, size: in
     return "\n".join([*lines, f"  whole log: {log_path}"])
 
 
-def _where(failure: RankFailure, size: int) -> str:
+def _where(failure: RankFailure, size: int, returned: int, failed: int) -> str:
+    """Which rank failed and when, and what became of the ranks that neither failed nor had returned."""
     where = f"Rank {failure.rank} of {size} failed" if size > 1 else "The rank failed"
     when = f" after {failure.step} training steps" if failure.step > 0 else ""
-    rest = "; the other ranks were stopped." if size > 1 else "."
+    stopped = size - returned - failed
+    if stopped:
+        rest = f"; the other {stopped} were stopped." if stopped > 1 else "; the other was stopped."
+    else:
+        rest = "; the others had finished." if returned and failed == 1 else "."
     return where + when + rest
 
 

@@ -49,7 +49,7 @@ def bind(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[st
         CallError: the arguments do not fit; says which the function takes.
     """
     for is_one, kind in _NOT_RUN_BY_A_CALL:
-        if is_one(function):
+        if is_one(function) or is_one(type(function).__call__):
             name = getattr(function, "__name__", repr(function))
             raise CallError(f"{name} is {kind}: calling it would not run it. Pass an ordinary function.")
     try:

@@ -206,3 +206,18 @@ def test_of_a_failed_rank_the_log_is_shown_up_to_the_traceback(tmp_path: Path) -
     assert Tail(str(path)).rest(7) == ("before\n", 0)
     assert last_lines(str(path), 1) == ("Traceback",)
     assert last_lines(str(tmp_path / "none"), 3) == ()
+
+
+def test_what_a_killed_kernel_left_is_removed_and_what_lives_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    alive, killed = Address(), Address()
+    killed.listener.close()  # as the system does for a process that is gone; the folder stays
+    for address in (alive, killed):
+        os.utime(Path(address.path).parent, (0, 0))
+    new = Address()
+    assert Path(alive.path).exists()
+    assert not Path(killed.path).parent.exists()
+    for address in (alive, new):
+        address.close()

@@ -232,3 +232,18 @@ def test_what_cannot_be_sent_back_is_named_and_the_rest_arrives(tmp_path: Any) -
     value, _ = load_result(path)
     assert value["weights"] == [1, 2]
     assert isinstance(value["guard"], Unreturnable)
+
+
+@pytest.mark.parametrize(
+    ("returned", "failed", "words"),
+    [
+        ([], 1, "Rank 0 of 4 failed after 3 training steps; the other 3 were stopped."),
+        ([1, 2], 1, "Rank 0 of 4 failed after 3 training steps; the other was stopped."),
+        ([1, 2, 3], 1, "Rank 0 of 4 failed after 3 training steps; the others had finished."),
+        ([1], 3, "Rank 0 of 4 failed after 3 training steps."),
+    ],
+)
+def test_what_became_of_the_other_ranks(returned: list[int], failed: int, words: str) -> None:
+    failures = [failure(n, 1.0 + n, f"error {n}") for n in range(failed)]
+    text = str(make_error(failures, ValueError("x"), size=4, log_path="", returned=returned))
+    assert words in text.splitlines()

@@ -109,3 +109,11 @@ def test_a_misfit_is_refused_with_what_the_function_takes(
     with pytest.raises(CallError) as error:
         bind(function, args, kwargs)
     assert all(word in str(error.value) for word in words), str(error.value)
+
+
+def test_a_callable_object_that_is_async_is_refused_too() -> None:
+    class Trainer:
+        async def __call__(self) -> None: ...
+
+    with pytest.raises(CallError, match="async"):
+        bind(Trainer(), (), {})
