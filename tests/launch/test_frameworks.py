@@ -13,9 +13,17 @@ from notebook_accel import notebook_launcher
 def hf_accelerate(steps):
     from accelerate import Accelerator
 
-    accelerator = Accelerator()
-    model, optimizer = make()
-    model, optimizer = accelerator.prepare(model, optimizer)
+    return fit(Accelerator(), steps)
+
+
+def ours(steps):
+    from notebook_accel import Accelerator
+
+    return fit(Accelerator(), steps)
+
+
+def fit(accelerator, steps):
+    model, optimizer = accelerator.prepare(*make())
     for batch in batches(steps, accelerator.process_index, accelerator.num_processes):
         accelerator.backward(model(batch).square().mean())
         optimizer.step()
@@ -46,19 +54,6 @@ def raw_torch(steps):
         optimizer.step()
         optimizer.zero_grad()
     return dist.get_world_size(), weights(model)
-
-
-def ours(steps):
-    from notebook_accel import Accelerator
-
-    accelerator = Accelerator()
-    model, optimizer = make()
-    model, optimizer = accelerator.prepare(model, optimizer)
-    for batch in batches(steps, accelerator.process_index, accelerator.num_processes):
-        accelerator.backward(model(batch).square().mean())
-        optimizer.step()
-        optimizer.zero_grad()
-    return accelerator.num_processes, weights(accelerator.unwrap_model(model))
 
 
 def make():

@@ -250,7 +250,7 @@ def test_bars_pictures_and_displays_of_a_rank_appear(kernel: Kernel) -> None:
     cell = kernel.run(
         "from tqdm.auto import tqdm\n"
         "from tqdm.notebook import tqdm as notebook_tqdm\n"
-        "from IPython.display import HTML, display\n"
+        "from IPython.display import HTML, clear_output, display\n"
         "import matplotlib.pyplot as plt\n"
         "def show():\n"
         "    for _ in tqdm(range(30), desc='counting'): time.sleep(0.02)\n"
@@ -258,6 +258,7 @@ def test_bars_pictures_and_displays_of_a_rank_appear(kernel: Kernel) -> None:
         "    display(HTML('<b>bold words</b>'), {'a': 1})\n"
         "    plt.plot([1, 2, 3]); plt.show()\n"
         "    print(get_ipython())\n"
+        "    clear_output(wait=True)\n"
         "run = notebook_launcher(show, num_processes=1)"
     )
     assert cell.error is None, cell.error
@@ -267,6 +268,7 @@ def test_bars_pictures_and_displays_of_a_rank_appear(kernel: Kernel) -> None:
     assert "{&#x27;a&#x27;: 1}" in final
     assert "data:image/png" in final
     assert "None" in final
+    assert value(kernel, "run.logs()") == "None\n", "clear_output leaves no control characters"
     live = json.dumps(cell.comms, default=str)
     assert "counting" in live
     assert "30" in live
