@@ -55,11 +55,6 @@ class Reader:
         with contextlib.suppress(OSError):
             peer.connection.send(json.dumps({"order": order, **details}).encode() + b"\n")
 
-    @property
-    def connected(self) -> bool:
-        """Whether any rank's connection is open."""
-        return any(key.data is not None and isinstance(key.data, _Peer) for key in self._selector.get_map().values())
-
     def close(self) -> None:
         """Close every connection."""
         for key in list(self._selector.get_map().values()):

@@ -13,6 +13,7 @@ RunInterrupted           the kernel was interrupted while the cell ran; a Keyboa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 
@@ -66,6 +67,15 @@ class RankFailure:
     consequence: bool = False
     hint: str = ""
     log_tail: tuple[str, ...] = field(default=())
+
+    def is_like(self, other: RankFailure) -> bool:
+        """Whether two ranks failed with the same error."""
+        return (self.type_name, self.message) == (other.type_name, other.message)
+
+
+def first_failure(failures: Sequence[RankFailure]) -> RankFailure:
+    """The failure that came first in time, leaving aside those that only follow from another."""
+    return min(failures, key=lambda failure: (failure.consequence, failure.time))
 
 
 class RankError(NotebookAccelError):

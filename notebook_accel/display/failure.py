@@ -66,7 +66,7 @@ def _frame(frame: Frame) -> str:
 def _others(model: RunModel, first: RankFailure) -> str:
     others = [failure for failure in model.failures if failure is not first]
     followed = [failure for failure in others if failure.consequence]
-    alike = [failure for failure in others if failure not in followed and _same(failure, first)]
+    alike = [failure for failure in others if failure not in followed and failure.is_like(first)]
     causes = [failure for failure in others if failure not in followed and failure not in alike][:MOST_OTHERS]
     lines = "".join(f"<div>{esc(one_line(failure))}</div>" for failure in causes)
     if alike:
@@ -76,10 +76,6 @@ def _others(model: RunModel, first: RankFailure) -> str:
         inner = "".join(f"<div>{esc(one_line(failure))}</div>" for failure in followed[:MOST_OTHERS])
         lines += f"<details><summary>{esc(names)} failed because of it</summary>{inner}</details>"
     return lines
-
-
-def _same(failure: RankFailure, first: RankFailure) -> bool:
-    return (failure.type_name, failure.message) == (first.type_name, first.message)
 
 
 def _tail(failure: RankFailure) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import pickle
 import random
 import sys
@@ -13,6 +12,7 @@ import cloudpickle
 
 from ..contracts.errors import LaunchError
 from .injection import Call
+from .pickling import can_pickle, dumps
 from .prologue import nothing
 
 
@@ -46,7 +46,7 @@ def pack(call: Call) -> Cargo:
         LaunchError: something the function uses cannot be sent to another process; names it.
     """
     try:
-        return Cargo(_dumps(call), _random_state())
+        return Cargo(dumps(call, _Pickler), _random_state())
     except Exception as error:
         raise LaunchError(_explain(call, error)) from error
 
@@ -64,15 +64,11 @@ def _no_ipython() -> Any:
     return nothing
 
 
-def _dumps(value: Any) -> bytes:
-    target = io.BytesIO()
-    _Pickler(target).dump(value)
-    return target.getvalue()
-
-
 def _explain(call: Call, error: Exception) -> str:
     name = getattr(call.function, "__name__", repr(call.function))
-    culprits = ", ".join(f"{where} ({type(value).__name__})" for where, value in _parts(call) if not _packs(value))
+    culprits = ", ".join(
+        f"{where} ({type(value).__name__})" for where, value in _parts(call) if not can_pickle(value, _Pickler)
+    )
     uses = f" because of {culprits}" if culprits else ""
     return (
         f"{name} cannot be sent to a fresh process{uses}: {error}. Make it inside {name} instead of outside, "
@@ -93,14 +89,6 @@ def _parts(call: Call) -> list[tuple[str, Any]]:
         scope = call.function.__globals__
         parts += [(f"the variable {name!r}", scope[name]) for name in code.co_names if name in scope]
     return parts
-
-
-def _packs(value: Any) -> bool:
-    try:
-        _dumps(value)
-    except Exception:
-        return False
-    return True
 
 
 def _random_state() -> dict[str, Any]:

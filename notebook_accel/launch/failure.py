@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 
-from ..contracts.errors import Frame, RankDied, RankError, RankFailure
+from ..contracts.errors import Frame, RankDied, RankError, RankFailure, first_failure
 
 
 def describe_death(rank: int, exit_code: int | None, *, at: float, step: int, log_tail: tuple[str, ...]) -> RankFailure:
@@ -82,11 +82,6 @@ def make_error(
     return error
 
 
-def first_failure(failures: Sequence[RankFailure]) -> RankFailure:
-    """The failure that came first in time, leaving aside those that only follow from another."""
-    return min(failures, key=lambda f: (f.consequence, f.time))
-
-
 def _left_alone(returned: Sequence[int]) -> str:
     ranks = f"rank{'s' if len(returned) > 1 else ''} {', '.join(map(str, returned))}"
     return f"It waited for {ranks}, whose function had returned: all ranks must make the same collective calls."
@@ -139,7 +134,7 @@ def render_report(
 
     ``returned`` is how many ranks' functions had returned.
     """
-    same = [f.rank for f in others if (f.type_name, f.message) == (first.type_name, first.message)]
+    same = [f.rank for f in others if f.is_like(first)]
     alike = len(same) == size - 1 > 0
     where = (
         f"All {size} ranks failed alike; this is rank {first.rank}."

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.context import ForkServerProcess
@@ -83,9 +83,9 @@ class Rank:
             self._process.close()
 
 
-def _quietly(function: object, pid: int, number: int) -> None:
+def _quietly(function: Callable[[int, int], None], pid: int, number: int) -> None:
     try:
-        function(pid, number)  # type: ignore[operator]
+        function(pid, number)
     except (ProcessLookupError, PermissionError):
         return
 

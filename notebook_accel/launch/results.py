@@ -8,7 +8,6 @@ value would replace the methods of the kernel's own class by copies that do not 
 
 from __future__ import annotations
 
-import io
 import os
 import pickle
 import sys
@@ -17,6 +16,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import cloudpickle
+
+from .pickling import can_pickle, dumps
 
 
 class Unreturnable:
@@ -94,17 +95,12 @@ def _find(qualified_name: str) -> Any:
 
 
 def _dumps(value: Any) -> bytes:
-    target = io.BytesIO()
-    _Pickler(target).dump(value)
-    return target.getvalue()
+    return dumps(value, _Pickler)
 
 
 def _picklable(value: Any) -> bool:
-    try:
-        _dumps(value)
-    except BaseException:
-        return False
-    return True
+    # Whatever the value's own code raises: the rank must get as far as telling what came of its function.
+    return can_pickle(value, _Pickler, BaseException)
 
 
 def _replace_unreturnable(value: Any, error: Exception) -> tuple[Any, str]:

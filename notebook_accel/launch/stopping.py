@@ -44,12 +44,10 @@ class Stopping:
     theirs: then the halted ones run on for one more step, until all have met. The last resort is a signal.
 
     Args:
-        ranks: the ranks that are alive.
         now: seconds, from any fixed point; later calls use the same clock.
         step_s: seconds that a training step takes (0: no step was seen, so there may be no boundary to wait for).
     """
 
-    ranks: set[int]
     now: float
     step_s: float = 0.5
     agreed: int | None = None

@@ -11,13 +11,13 @@ from typing import Any
 from ..channel.address import Address
 from ..channel.reader import Reader
 from ..channel.tail import Tail, last_lines
-from ..contracts.errors import RankFailure, RunTimeout
+from ..contracts.errors import RankFailure, RunTimeout, first_failure
 from ..contracts.events import Event, Failed, Finished, Halted, Heartbeat, Hello, Output
 from ..contracts.plan import LaunchPlan, StartMethod
 from ..display.display import Screen
 from ..progress.model import RunModel
 from . import preload
-from .failure import describe_death, first_failure, in_the_users_words, last_words, make_error
+from .failure import describe_death, in_the_users_words, last_words, make_error
 from .ranks import Rank, start_ranks
 from .results import load_error, load_result
 from .run import Run
@@ -69,6 +69,7 @@ class Supervisor:
         self._failures: dict[int, RankFailure] = {}
         self._error_files: dict[int, str] = {}
         self._stopping: Stopping | None = None
+        self._timed_out = False
         self._handled_presses = screen.presses
         self._pressed_at = float("-inf")
         self._first_failure_at: float | None = None
@@ -228,6 +229,7 @@ class Supervisor:
         elif self._requests.count:
             self._stop(working, now)
         elif self._deadline is not None and now >= self._deadline:
+            self._timed_out = True
             self._requests.ask(f"stopped because it took longer than timeout={self._timeout:g} s")
         elif now - self._started > _HELLO_S and not all(rank.said_hello for rank in alive):
             self._never_started([rank for rank in alive if not rank.said_hello])
@@ -250,7 +252,7 @@ class Supervisor:
     def _stop(self, working: list[int], now: float) -> None:
         if self._stopping is None:
             step_s = 1 / self._steps_per_s if self._steps_per_s else 0.5 * any(r.step for r in self._ranks.values())
-            self._stopping = Stopping(set(working), now, step_s)
+            self._stopping = Stopping(now, step_s)
             self._model.stopping("stopping: waiting for the ranks to reach the same step")
         if self._requests.count > 1:
             self._model.stopping("ending the processes")
@@ -303,7 +305,7 @@ class Supervisor:
                 rank.number for rank in self._ranks.values() if rank.delivered and rank.number not in self._failures
             ]
             return make_error(failures, original, size=self._plan.processes, log_path=log, returned=returned)
-        if "timeout=" in self._requests.reason:
+        if self._timed_out:
             return RunTimeout(
                 f"The run was {self._requests.reason}; its history and logs are in {self._directory.path}."
             )

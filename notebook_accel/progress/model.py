@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ..contracts import events
-from ..contracts.errors import RankFailure
+from ..contracts.errors import RankFailure, first_failure
 from .history import History
 from .log import LogBook
 from .rank import RankState
@@ -66,8 +66,7 @@ class RunModel:
     @property
     def failure(self) -> RankFailure | None:
         """The failure that came first and does not merely follow from another."""
-        causes = [failure for failure in self.failures if not failure.consequence]
-        return next(iter(causes or self.failures), None)
+        return first_failure(self.failures) if self.failures else None
 
     def remaining(self) -> float | None:
         """Seconds to the end of the slowest rank's work, None when not known."""

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from notebook_accel.contracts.errors import Frame, RankDied, RankError, RankFailure
+from notebook_accel.contracts.errors import Frame, RankDied, RankError, RankFailure, first_failure
 from notebook_accel.launch.describe import describe_exception, is_consequence, user_frames
 from notebook_accel.launch.failure import (
     describe_death,
-    first_failure,
     last_words,
     make_error,
 )

@@ -33,7 +33,7 @@ class SimulatedRank:
 
 def simulate(steps: list[int], seed: int, delay: float = 0.05) -> tuple[list[SimulatedRank], list[Action]]:
     ranks = [SimulatedRank(step) for step in steps]
-    stopping, actions, chance, told = Stopping(set(range(len(ranks))), 0.0), [], random.Random(seed), {}
+    stopping, actions, chance, told = Stopping(0.0), [], random.Random(seed), {}
     now = 0.0
     while any(rank.stopped_at is None for rank in ranks) and now < 60:
         now += delay
@@ -69,12 +69,12 @@ def orders(stopping: Stopping, times: list[float]) -> list[tuple[float, str]]:
 
 
 def test_a_rank_that_never_answers_is_interrupted_then_terminated_then_killed() -> None:
-    seen = orders(Stopping({0}, 0.0, step_s=0.5), [0, 1, 1.9, 2, 4, 7, 8, 9.1])
+    seen = orders(Stopping(0.0, step_s=0.5), [0, 1, 1.9, 2, 4, 7, 8, 9.1])
     assert seen == [(0, "halt"), (2, "interrupt"), (7, "terminate"), (9.1, "kill")]
 
 
 def test_a_rank_that_answers_late_is_still_agreed_with() -> None:
-    stopping = Stopping({0}, 0.0)
+    stopping = Stopping(0.0)
     assert orders(stopping, [0, 2]) == [(0, "halt"), (2, "interrupt")]
     stopping.halted(0, 7, 3.0)
     assert list(stopping.advance([0], 3.1)) == [Action("stop", 0, 7)]
@@ -82,17 +82,17 @@ def test_a_rank_that_answers_late_is_still_agreed_with() -> None:
 
 
 def test_without_steps_there_is_no_boundary_to_wait_for() -> None:
-    seen = orders(Stopping({0}, 0.0, step_s=0), [0, 0.2, 0.4])
+    seen = orders(Stopping(0.0, step_s=0), [0, 0.2, 0.4])
     assert seen == [(0, "halt"), (0.4, "interrupt")]
 
 
 def test_slow_steps_are_given_their_time() -> None:
-    seen = orders(Stopping({0}, 0.0, step_s=5), [0, 2, 10, 19, 20])
+    seen = orders(Stopping(0.0, step_s=5), [0, 2, 10, 19, 20])
     assert seen == [(0, "halt"), (20, "interrupt")]
 
 
 def test_last_words_are_waited_for() -> None:
-    stopping = Stopping({0}, 0.0)
+    stopping = Stopping(0.0)
     list(stopping.advance([0], 0.0))
     stopping.halted(0, 12, 0.1)
     assert list(stopping.advance([0], 0.2)) == [Action("stop", 0, 12)]

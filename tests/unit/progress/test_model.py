@@ -6,6 +6,7 @@ import itertools
 import random
 
 import pytest
+from unit.display.simulated import START, Clock
 
 from notebook_accel.contracts import events
 from notebook_accel.contracts.errors import RankFailure
@@ -25,16 +26,6 @@ from notebook_accel.contracts.events import (
     Status,
 )
 from notebook_accel.progress import RunModel
-
-START = 1_000.0
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = START
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def model_of(*many: Event, size: int = 2, clock: Clock | None = None) -> RunModel:

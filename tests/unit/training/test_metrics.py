@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -11,16 +10,7 @@ import pytest
 import torch
 from parity.starting import Recorder
 
-from notebook_accel.contracts.world import RankContext, World, current_context
 from notebook_accel.training.accelerator import Accelerator
-
-
-@pytest.fixture
-def recorder() -> Iterator[Recorder]:
-    recorder = Recorder()
-    token = current_context.set(RankContext(World(), reporter=recorder))
-    yield recorder
-    current_context.reset(token)
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ import torch
 from parity.starting import Recorder, run_ranks
 from torch.utils.data import DataLoader, TensorDataset
 
-from notebook_accel.contracts.world import RankContext, World, current_context
 from notebook_accel.data.splitting import split_inputs
 from notebook_accel.training.accelerator import Accelerator
 from notebook_accel.training.options import DataLoaderConfiguration
@@ -255,14 +253,6 @@ def test_deterministic() -> None:
         assert torch.are_deterministic_algorithms_enabled()
     finally:
         torch.use_deterministic_algorithms(False)
-
-
-@pytest.fixture
-def recorder() -> Iterator[Recorder]:
-    recorder = Recorder()
-    token = current_context.set(RankContext(World(), reporter=recorder))
-    yield recorder
-    current_context.reset(token)
 
 
 def bars(recorder: Recorder) -> list[tuple[str, float, float | None, str, bool]]:
